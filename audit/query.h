@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * query.h - reading records back: what a run reached and what it was refused
+ *
+ * The home of jansson.  Used by the CLI after a run and for `penstock flows`.
+ */
+#ifndef AUDIT_QUERY_H
+#define AUDIT_QUERY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/reason.h"
+
+/* One line of the summary: all flows to one host and port with one outcome. */
+struct query_row {
+	char *host;		/* name, or address text when there was none */
+	uint16_t port;
+	bool refused;		/* denied or failed; else reached */
+	bool would_deny;	/* reached only because the policy observes */
+	char *reason;		/* word; "" when reached */
+	char *transport;	/* "tcp", "udp", "icmp", or "dns" for a refused lookup */
+	uint64_t count;
+	uint64_t bytes_up, bytes_down;
+};
+
+struct query_summary {
+	struct query_row *row;	/* reached first, then refused; most bytes/count first */
+	size_t n;
+	uint64_t records;	/* lines read */
+	uint64_t bad;		/* lines that are not records */
+	uint64_t lost;		/* by log_gap */
+	bool ended;		/* a run_end record was there */
+};
+
+/**
+ * query_summarise() - Read JSON lines from @fd to its end
+ *
+ * Internal records are passed over.  A refused DNS lookup whose name is also
+ * refused as a flow is counted once, as the flow.
+ * Return: 0 or -errno
+ */
+NODISCARD int query_summarise(int fd, struct query_summary *ret);
+void query_summary_done(struct query_summary *s);
+
+/* One record as read, for tables and filters. */
+struct query_flow {
+	char ts[28];
+	const char *id, *event, *act, *reason, *rule, *host, *via, *proto, *run;
+	const char *dst_ip, *asked, *transport;
+	uint16_t port;
+	uint64_t bytes_up, bytes_down;
+	int64_t dur_ms;
+	uint32_t count;
+	bool internal;
+};
+typedef bool query_flow_fn(void *arg, const struct query_flow *f); /* false: stop */
+NODISCARD int query_each(int fd, query_flow_fn *fn, void *arg, uint64_t *ret_bad);
+
+/**
+ * query_policy() - The policy text that would have allowed what was refused
+ *                  or would have been: for `--write-policy`
+ *
+ * One rule a host, its evidence as comments; nothing of an address class.
+ */
+NODISCARD int query_policy(const struct query_summary *s, const char *run,
+			   struct buf *out);
+
+#endif /* AUDIT_QUERY_H */

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * json.h - append-only JSON writer into a buf
+ *
+ * Keeps the commas; escapes what JSON and a terminal demand: control bytes,
+ * quote, backslash, DEL, C1 controls, U+2028/2029; every byte that is not part
+ * of valid UTF-8 becomes \u00NN.  The first failure (buffer full) sticks and is
+ * reported by json_end(); later calls are void.
+ */
+#ifndef BASE_JSON_H
+#define BASE_JSON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+#define JSON_DEPTH_MAX	8
+
+struct json {
+	struct buf *out;
+	int err;
+	uint8_t depth;
+	bool comma[JSON_DEPTH_MAX + 1];
+};
+
+void json_begin(struct json *j, struct buf *out);
+NODISCARD int json_end(struct json *j);	/* 0 or the first -errno */
+
+/* @key NULL inside an array and at the top. */
+void json_object(struct json *j, const char *key);
+void json_object_end(struct json *j);
+void json_array(struct json *j, const char *key);
+void json_array_end(struct json *j);
+void json_str(struct json *j, const char *key, struct str value);
+void json_cstr(struct json *j, const char *key, const char *value);
+void json_uint(struct json *j, const char *key, uint64_t value);
+void json_int(struct json *j, const char *key, int64_t value);
+void json_bool(struct json *j, const char *key, bool value);
+void json_null(struct json *j, const char *key);
+/* Nothing at all when the string is empty. */
+void json_str_opt(struct json *j, const char *key, struct str value);
+
+#endif /* BASE_JSON_H */

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * launch.h - the launcher's whole surface: one command in one sealed sandbox
+ */
+#ifndef NETNS_SETUP_LAUNCH_H
+#define NETNS_SETUP_LAUNCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/str.h"
+
+#define LAUNCH_ERROR_MAX	1024
+
+struct launch_spec {
+	char *const *argv;		/* the command, NULL-terminated */
+	char *const *env;		/* its whole environment, NULL-terminated */
+	struct str policy_text;		/* flattened; "" denies everything */
+	const char *policy_name;	/* a service's own policy instead, or NULL */
+	const char *run_id;
+	const char *hostname;		/* inside; also the label in records */
+	const char *plug_path;		/* a running service's socket; NULL: private */
+	const char *daemon_path;	/* penstockd to start when private */
+	int records_fd;			/* O_APPEND; borrowed */
+	bool observe;
+	bool map_root;			/* appear as uid 0 inside (apt and kin) */
+	const char *const *hide;	/* extra directories to cover, NULL-terminated */
+};
+
+struct launch_result {
+	int exit_code;		/* the command's, valid when @signal is 0 */
+	int signal;		/* that ended the command, or 0 */
+	bool daemon_lost;	/* penstockd went away before the command ended */
+	bool audit_ok;		/* every record was written */
+	uint64_t records;
+	bool tproxy;		/* false: wildcard listeners were in force */
+	char policy[96];	/* "name@sha256:digest" as the daemon confirmed it */
+};
+
+struct launch_error {
+	int exit_code;		/* 125, 126 or 127 */
+	char text[LAUNCH_ERROR_MAX];	/* what failed and what to do, lines */
+};
+
+/**
+ * launch_run() - Run the command to its end
+ *
+ * Nothing of the command starts before the daemon confirmed the plug and the
+ * self-test passed.  Signals INT TERM HUP QUIT USR1 USR2 reach the command;
+ * a terminal is relayed through a pty.  When it returns, no process of the
+ * sandbox is left.
+ * Return: 0 with @ret filled, or -errno with @err filled (command not started)
+ */
+NODISCARD int launch_run(const struct launch_spec *spec,
+			 struct launch_result *ret, struct launch_error *err);
+
+/* One thing that `penstock doctor` looks at. */
+struct launch_check {
+	const char *what;	/* "user namespaces" */
+	bool ok;
+	bool needed;		/* false: works with less without it */
+	char detail[256];	/* what was found */
+	char mend[512];		/* what to do; "" when ok */
+};
+
+#define LAUNCH_CHECKS_MAX	16
+/* Probes in throw-away namespaces; returns how many were filled. */
+size_t launch_doctor(struct launch_check ret[LAUNCH_CHECKS_MAX]);
+
+#endif /* NETNS_SETUP_LAUNCH_H */

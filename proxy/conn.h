@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * conn.h - the life of one connection of a sandbox (theory in conn.c)
+ *
+ * Halves: app, the socket the sandboxed program opened; net, the one we open
+ * for it in the host's namespace.
+ */
+#ifndef PROXY_CONN_H
+#define PROXY_CONN_H
+
+#include "base/compiler.h"
+#include "base/reason.h"
+
+struct sandbox;
+struct worker;
+struct conn;
+
+/* A connection accepted on a transparent listener: getsockname() is what the
+ * program asked for.  Takes @fd.  On failure it is reset and recorded. */
+void conn_start_transparent(struct sandbox *s, int fd);
+/* A connection accepted on the explicit proxy's listener.  Takes @fd. */
+void conn_start_explicit(struct sandbox *s, int fd);
+
+/* Mark as ended with a reason; freed after this turn of the loop. */
+void conn_end(struct conn *c, enum reason why);
+void conn_end_all(struct sandbox *s, enum reason why);
+/* Free what ended in this turn; called by the worker. */
+void conn_reclaim(struct worker *w);
+
+#endif /* PROXY_CONN_H */

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sandbox.h - one plugged sandbox: its policy, its sockets, its flows
+ */
+#ifndef PROXY_SANDBOX_H
+#define PROXY_SANDBOX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "audit/record.h"
+#include "audit/writer.h"
+#include "base/compiler.h"
+#include "base/list.h"
+#include "proxy/ctl_proto.h"
+#include "rules/rules.h"
+
+struct worker;
+struct dns_door;
+struct name_map;
+struct listener;
+struct nflog;
+
+/* Connections of one sandbox at once; over it accept() is paused. */
+#define SANDBOX_CONNS_MAX	4096
+
+struct sandbox {
+	struct list node;		/* worker.sandboxes */
+	struct worker *worker;
+	struct ruleset *rules;		/* one reference */
+	struct audit_sink *sink;
+	struct name_map *names;
+	struct dns_door *dns;
+	struct listener *http, *tproxy4, *tproxy6;
+	struct nflog *nflog;
+	struct list conns;		/* struct conn.node */
+	unsigned nconns;
+	uint64_t tenant;		/* key of shared lookups */
+	uint64_t flows_allowed, flows_denied;
+	uint64_t bytes_up, bytes_down;
+	bool ending;			/* no new flows */
+	char run[PLUG_RUN_MAX];
+	char label[PLUG_LABEL_MAX];
+};
+
+struct sandbox_config {
+	const struct plug_open *open;	/* checked by plug.c */
+	int fd[PLUG_FDS];		/* taken; -1: none */
+	struct ruleset *rules;		/* one reference, taken */
+	struct audit_sink *sink;	/* taken */
+};
+
+/* On the worker's thread, all of them. */
+NODISCARD int sandbox_new(struct worker *w, struct sandbox_config *config,
+			  struct sandbox **ret);
+/* Ends every flow with @why and closes every socket of the sandbox. */
+void sandbox_end(struct sandbox *s, enum reason why);
+/* After sandbox_end() and the turn's reclaim: frees the rest but the sink,
+ * which the caller takes back to flush. */
+struct audit_sink *sandbox_free(struct sandbox *s);
+
+#endif /* PROXY_SANDBOX_H */

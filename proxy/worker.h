@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * worker.h - one thread, one event base, and the sandboxes that live on it
+ *
+ * Everything that belongs to a sandbox is touched only by its worker's thread,
+ * so nothing here is locked but the mailbox.  Other threads talk to a worker
+ * through worker_call().
+ */
+#ifndef PROXY_WORKER_H
+#define PROXY_WORKER_H
+
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/ip_class.h"
+#include "base/list.h"
+
+struct event_base;
+struct resolver;
+
+struct worker {
+	unsigned index;
+	struct event_base *base;
+	struct resolver *resolver;
+	const struct ip_hosts *hosts;	/* current snapshot; replaced, never changed */
+	struct list sandboxes;		/* struct sandbox.node */
+	struct list dead;		/* struct conn.dead: reclaimed after the turn */
+	struct event *reclaim;		/* active while @dead has something */
+	struct relay_pool *relay;	/* pipes for splice, see relay.h */
+};
+
+typedef void worker_fn(struct worker *w, void *arg);
+
+NODISCARD int worker_new(unsigned index, struct worker **ret);
+NODISCARD int worker_start(struct worker *w);		/* starts the thread */
+/* Run @fn(@arg) on the worker's thread; any thread; never blocks; 0 or -ENOMEM. */
+NODISCARD int worker_call(struct worker *w, worker_fn *fn, void *arg);
+void worker_stop(struct worker *w);			/* asks; then join with: */
+void worker_free(struct worker *w);
+
+#endif /* PROXY_WORKER_H */

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * resolver.h - names to addresses: the upstream side, and the sandbox's door
+ *
+ * A resolver belongs to one worker: c-ares as transport, a cache, and lookups
+ * in flight that are shared by whoever asks the same.  It knows no policy: it
+ * is asked only for names that rules/ allowed.  A dns_door is the other side:
+ * the four port-53 sockets of one sandbox, policy first, answers synthetic.
+ */
+#ifndef RESOLVER_RESOLVER_H
+#define RESOLVER_RESOLVER_H
+
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/ip_addr.h"
+#include "base/ip_class.h"
+#include "base/reason.h"
+#include "base/str.h"
+
+struct event_base;
+struct ruleset;
+struct audit_sink;
+struct name_map;
+
+/* --- upstream ------------------------------------------------------------- */
+
+#define RESOLVER_ADDRS_MAX	64	/* of one answer; the rest is dropped */
+#define RESOLVER_SERVERS_MAX	8
+
+enum resolver_type { RESOLVER_A = 1, RESOLVER_AAAA = 28 };
+
+struct resolver_answer {
+	enum reason reason;	/* ALLOWED: found; DNS_NXDOMAIN, DNS_NO_ADDRESS (the
+				 * name exists, this type does not), DNS_FAILED,
+				 * DNS_TIMEOUT */
+	const struct ip_addr *addr;	/* borrowed for the call */
+	size_t n;
+	uint32_t ttl_s;		/* smallest of the chain, clamped */
+};
+
+struct resolver;
+struct resolver_lookup;
+
+/* Called once, from the worker's loop; never after resolver_cancel(), never
+ * inside resolver_lookup().  May start and cancel lookups. */
+typedef void resolver_fn(void *arg, const struct resolver_answer *answer);
+
+NODISCARD int resolver_new(struct event_base *base, struct resolver **ret);
+void resolver_free(struct resolver *r);	/* pending callbacks are dropped */
+
+/**
+ * resolver_set_servers() - The upstreams, in the order of preference
+ *
+ * None at all is fine: every lookup then fails with DNS_FAILED.  Lookups in
+ * flight go on with the old servers until they end or time out.
+ */
+NODISCARD int resolver_set_servers(struct resolver *r,
+				   const struct ip_endpoint *server, size_t n);
+
+/**
+ * resolver_parse_conf() - The nameserver lines of a resolv.conf text
+ * @ret:	room for RESOLVER_SERVERS_MAX
+ *
+ * search, domain, sortlist and options are passed over; a nameserver line
+ * that is no address is skipped and counted in @ret_bad; "%zone" is kept only
+ * where it names an interface by number or name (in @ret as link-local with
+ * zone is not supported in this release: skipped and counted).
+ * Return: number of servers
+ */
+size_t resolver_parse_conf(struct str text,
+			   struct ip_endpoint ret[RESOLVER_SERVERS_MAX],
+			   size_t *ret_bad);
+
+/**
+ * resolver_lookup() - Addresses of one family for a canonical name
+ * @tenant:	cache key: equal for those who may share lookups, e.g. a hash of
+ *		run and policy digest
+ * @ret_now:	set when the return value is 1; borrowed until the next call
+ * @ret:	handle to cancel with; set when the return value is 0
+ * Return: 1: answered from the cache, @fn is not called; 0: @fn will be called;
+ *         or -ENOMEM, -EAGAIN (too many in flight)
+ */
+NODISCARD int resolver_lookup(struct resolver *r, uint64_t tenant,
+			      struct str name, enum resolver_type type,
+			      resolver_fn *fn, void *arg,
+			      struct resolver_lookup **ret,
+			      struct resolver_answer *ret_now);
+void resolver_cancel(struct resolver_lookup *l);	/* NULL is fine */
+
+/* --- the sandbox's door ------------------------------------------------------- */
+
+enum dns_door_socket { DNS_UDP4, DNS_UDP6, DNS_TCP4, DNS_TCP6, DNS_SOCKETS };
+
+struct dns_door_config {
+	struct event_base *base;
+	struct resolver *resolver;
+	struct ruleset *rules;		/* the door takes a reference of its own */
+	struct name_map *names;		/* borrowed: outlives the door */
+	struct audit_sink *sink;	/* borrowed: outlives the door */
+	const struct ip_hosts *const *hosts;	/* the worker's current snapshot */
+	uint64_t tenant;
+	int fd[DNS_SOCKETS];		/* taken; -1: none */
+	const char *hostname;		/* the sandbox's own; answered here */
+	const char *nonce;		/* "<nonce>.penstock.invalid" is answered with
+					 * DNS_SELF_TEST_A / _AAAA; marked internal */
+};
+
+#define DNS_SELF_TEST_SUFFIX	".penstock.invalid"
+#define DNS_SELF_TEST_A		"192.0.2.1"
+#define DNS_SELF_TEST_AAAA	"2001:db8:0:ffff::1"
+
+struct dns_door;
+
+NODISCARD int dns_door_new(const struct dns_door_config *config,
+			   struct dns_door **ret);
+void dns_door_set_rules(struct dns_door *d, struct ruleset *rules);
+/* Closes the sockets at once; pending questions are dropped, each recorded. */
+void dns_door_free(struct dns_door *d);
+
+#endif /* RESOLVER_RESOLVER_H */

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rules.h - the whole surface of the policy engine
+ *
+ * A policy text (INI, penstock.ini(5)) becomes an immutable ruleset that is
+ * shared by threads through reference counts.  One question is asked of it,
+ * with more or less known each time:
+ *
+ *	DNS question		name				rules_judge_name()
+ *	flow with a name	name + port			rules_judge()
+ *	about to dial		name + port + address		rules_judge()
+ *	literal, no name	       port + address		rules_judge()
+ *
+ * Permission is the union of what the allow rules permit less whatever a deny
+ * rule matches; the most specific allow names the flow and gives its protocol.
+ * Nothing here allocates, locks or logs while judging.
+ */
+#ifndef RULES_RULES_H
+#define RULES_RULES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/ip_addr.h"
+#include "base/ip_class.h"
+#include "base/reason.h"
+#include "base/str.h"
+#include "rules/host_name.h"
+
+/* What a rule's protocol demands of the first bytes. */
+enum rules_speech {
+	SPEECH_TLS,	/* a ClientHello whose SNI is the name */
+	SPEECH_HTTP,	/* HTTP/1.x, every request judged */
+	SPEECH_OPAQUE,	/* dialled at once, bytes untouched: tcp, ssh, postgres */
+};
+
+struct rules_protocol {
+	const char *name;	/* "https", "http", "tcp", "ssh", "postgres", ... */
+	uint16_t port;		/* its own port; 0 for tcp */
+	enum rules_speech speech;
+};
+
+const struct rules_protocol *rules_protocol_by_name(struct str name); /* or NULL */
+/* That port's protocol, else tcp: 443 https, 80 http, 22 ssh. */
+const struct rules_protocol *rules_protocol_by_port(uint16_t port);
+
+/* --- making one --------------------------------------------------------- */
+
+enum rules_severity { RULES_WARNING, RULES_ERROR };
+
+struct rules_diag {
+	enum rules_severity severity;
+	const char *file;	/* the source's name */
+	unsigned line;		/* 0: of the whole file */
+	unsigned column;	/* 0: not known */
+	const char *message;	/* what is wrong and the mend, no final dot */
+};
+
+typedef void rules_diag_fn(void *arg, const struct rules_diag *diag);
+
+struct rules_source {
+	const char *name;	/* a path, "--allow", or "<plug>" */
+	struct str text;
+};
+
+struct ruleset;
+
+/**
+ * rules_compile() - Make a ruleset of one or more texts
+ * @source:	in order; only the first may have a [policy] section
+ * @diag:	called for each error and warning; may be NULL
+ * @ret:	one reference, the caller's
+ *
+ * No text, or an empty one, is a policy that denies everything.
+ * Return: 0, -EINVAL (diag told why) or -ENOMEM
+ */
+NODISCARD int rules_compile(const struct rules_source *source, size_t n,
+			    rules_diag_fn *diag, void *arg,
+			    struct ruleset **ret);
+struct ruleset *rules_ref(struct ruleset *rs);
+void rules_unref(struct ruleset *rs);		/* NULL is fine */
+static inline void rules_unrefp(struct ruleset **rs) { rules_unref(*rs); }
+
+/**
+ * rules_allow_text() - The policy text that `--allow HOST[:PORT]` stands for
+ * @ordinal:	makes the section's name: [allow allow-1]
+ * @out:	text is appended
+ *
+ * HOST alone opens https on 443 and http on 80; HOST:PORT that port with its
+ * protocol.  HOST may be a name, *.name, a literal or a network; a literal
+ * or network outside the public classes is refused with the mend (metadata:
+ * never by --allow).
+ * Return: 0 or -EINVAL with @ret_why set to words for the user
+ */
+struct buf;
+NODISCARD int rules_allow_text(struct str argument, unsigned ordinal,
+			       struct buf *out, const char **ret_why);
+
+const char *rules_name(const struct ruleset *rs);	/* [policy] name, or "unnamed" */
+const char *rules_digest(const struct ruleset *rs);	/* first 16 hex of SHA-256 */
+bool rules_observe(const struct ruleset *rs);		/* mode = observe */
+size_t rules_count(const struct ruleset *rs);		/* allow and deny rules */
+
+/* --- asking ------------------------------------------------------------- */
+
+struct rules_question {
+	struct str host;		/* canonical, or empty: no name */
+	const struct ip_addr *addr;	/* NULL: not resolved yet */
+	uint16_t port;
+	const struct ip_hosts *hosts;	/* this host's own; NULL: none */
+};
+
+struct rules_answer {
+	enum reason reason;	/* REASON_ALLOWED, or why not */
+	bool would_deny;	/* observe: allowed, though @reason says not */
+	const char *rule;	/* name of the deciding rule; NULL: no rule */
+	const struct rules_protocol *protocol;	/* NULL when no rule matched */
+	enum ip_class klass;	/* of @addr, when given */
+};
+
+/* May the flow go on, as far as it is known? Denied unless a rule says so. */
+void rules_judge(const struct ruleset *rs, const struct rules_question *q,
+		 struct rules_answer *ret);
+
+static inline bool rules_passes(const struct rules_answer *a)
+{
+	return a->reason == REASON_ALLOWED || a->would_deny;
+}
+
+enum rules_name_verdict {
+	RULES_NAME_DENIED,	/* NXDOMAIN */
+	RULES_NAME_ANCESTOR,	/* a name below is allowed: NODATA */
+	RULES_NAME_ALLOWED,	/* on some port */
+};
+
+/* @ret->reason is set as for rules_judge(); DNS does not know a port. */
+enum rules_name_verdict rules_judge_name(const struct ruleset *rs,
+					 struct str host,
+					 struct rules_answer *ret);
+
+#endif /* RULES_RULES_H */
