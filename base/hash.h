@@ -37,8 +37,28 @@ struct hash_node *hash_next(const struct hash_node *node);
 /* Grows when crowded; a failed growth only makes chains longer. */
 void hash_add(struct hash_table *t, struct hash_node *node, uint64_t hash);
 void hash_remove(struct hash_table *t, struct hash_node *node);
-/* Every node, in no order: start with NULL; the node given back may be removed. */
+/**
+ * hash_walk() - Every node, in no order
+ * @bucket:	0 at the start, kept by the walk
+ * @prev_next:	NULL at the start, then what ->next of the last node was
+ *
+ * Read ->next before the node given back is removed or freed; nothing may be
+ * added and no other node removed on the way.  hash_each() does all of this.
+ *
+ * Return: the next node, or NULL behind the last
+ */
 struct hash_node *hash_walk(const struct hash_table *t, size_t *bucket,
 			    struct hash_node *prev_next);
+
+static inline struct hash_node *hash_node_next(const struct hash_node *node)
+{
+	return node ? node->next : NULL;
+}
+
+/* @it, @tmp: struct hash_node *, @at: size_t; @it may be removed or freed. */
+#define hash_each(t, it, tmp, at) \
+	for ((at) = 0, (it) = hash_walk((t), &(at), NULL), \
+	     (tmp) = hash_node_next(it); (it); \
+	     (it) = hash_walk((t), &(at), (tmp)), (tmp) = hash_node_next(it))
 
 #endif /* BASE_HASH_H */

@@ -3,9 +3,10 @@
  * json.h - append-only JSON writer into a buf
  *
  * Keeps the commas; escapes what JSON and a terminal demand: control bytes,
- * quote, backslash, DEL, C1 controls, U+2028/2029; every byte that is not part
- * of valid UTF-8 becomes \u00NN.  The first failure (buffer full) sticks and is
- * reported by json_end(); later calls are void.
+ * quote, backslash, DEL, C1 controls, U+2028/2029, marks that reorder or hide
+ * text; every byte that is not part of valid UTF-8 becomes \u00NN.  The first
+ * failure (buffer full) sticks, later calls are void, and json_end() reports it
+ * and takes back what was written since json_begin().
  */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
@@ -19,6 +20,7 @@
 
 struct json {
 	struct buf *out;
+	size_t start;		/* where our text begins in @out */
 	int err;
 	uint8_t depth;
 	bool comma[JSON_DEPTH_MAX + 1];

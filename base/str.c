@@ -101,7 +101,7 @@ int str_to_uint(struct str s, unsigned long max, unsigned long *ret)
 		if (!ascii_is_digit(s.p[i]))
 			return -EINVAL;
 		digit = (unsigned long)(s.p[i] - '0');
-		if (v > (max - digit) / 10)
+		if (digit > max || v > (max - digit) / 10)
 			return -ERANGE;
 		v = v * 10 + digit;
 	}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * json.c - append-only JSON writer into a buf
+ */
+#include "base/json.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/utf8.h"
+
+static void keep_first(struct json *j, int err)
+{
+	if (!j->err)
+		j->err = err;
+}
+
+static void put(struct json *j, struct str s)
+{
+	if (!j->err)
+		keep_first(j, buf_add_str(j->out, s));
+}
+
+/*
+ * What a reader of JSON lines or a terminal could take for something else:
+ * line separators and, since a record is shown to people, the marks that turn
+ * the direction of text around or are not seen at all.
+ */
+static bool must_escape(uint32_t cp)
+{
+	if (cp < 0x20 || cp == '"' || cp == '\\')
+		return true;
+	if (cp >= 0x7f && cp <= 0x9f)
+		return true;
+	if (cp >= 0x200b && cp <= 0x200f)
+		return true;
+	if (cp >= 0x2028 && cp <= 0x202e)
+		return true;
+	return (cp >= 0x2060 && cp <= 0x206f) || cp == 0xfeff || cp == 0x61c;
+}
+
+static void put_escaped(struct json *j, uint32_t cp)
+{
+	switch (cp) {
+	case '"':
+		put(j, STR("\\\""));
+		break;
+	case '\\':
+		put(j, STR("\\\\"));
+		break;
+	case '\n':
+		put(j, STR("\\n"));
+		break;
+	case '\r':
+		put(j, STR("\\r"));
+		break;
+	case '\t':
+		put(j, STR("\\t"));
+		break;
+	default:
+		if (!j->err)
+			keep_first(j, buf_printf(j->out, "\\u%04" PRIx32, cp));
+	}
+}
+
+/* Runs that need no escape are copied at once. */
+static void put_string(struct json *j, struct str s)
+{
+	size_t plain = 0;
+
+	put(j, STR("\""));
+	for (size_t i = 0; i < s.n && !j->err;) {
+		uint32_t cp;
+		size_t n = utf8_next(str_make(s.p + i, s.n - i), &cp);
+
+		if (n > 0 && !must_escape(cp)) {
+			i += n;
+			continue;
+		}
+		put(j, str_make(s.p + plain, i - plain));
+		put_escaped(j, n > 0 ? cp : (uint8_t)s.p[i]);
+		i += n > 0 ? n : 1;
+		plain = i;
+	}
+	if (s.n > plain)
+		put(j, str_make(s.p + plain, s.n - plain));
+	put(j, STR("\""));
+}
+
+/* The comma that the value needs, and its key. */
+static void start(struct json *j, const char *key)
+{
+	if (j->comma[j->depth])
+		put(j, STR(","));
+	j->comma[j->depth] = true;
+	if (key) {
+		put_string(j, str_from(key));
+		put(j, STR(":"));
+	}
+}
+
+static void open(struct json *j, const char *key, struct str bracket)
+{
+	start(j, key);
+	put(j, bracket);
+	REQUIRE(j->depth < JSON_DEPTH_MAX);
+	j->depth++;
+	j->comma[j->depth] = false;
+}
+
+static void shut(struct json *j, struct str bracket)
+{
+	REQUIRE(j->depth > 0);
+	j->depth--;
+	put(j, bracket);
+}
+
+void json_begin(struct json *j, struct buf *out)
+{
+	*j = (struct json){ .out = out, .start = out->n };
+}
+
+int json_end(struct json *j)
+{
+	REQUIRE(j->depth == 0);
+	if (j->err)
+		j->out->n = j->start;
+	return j->err;
+}
+
+void json_object(struct json *j, const char *key)
+{
+	open(j, key, STR("{"));
+}
+
+void json_object_end(struct json *j)
+{
+	shut(j, STR("}"));
+}
+
+void json_array(struct json *j, const char *key)
+{
+	open(j, key, STR("["));
+}
+
+void json_array_end(struct json *j)
+{
+	shut(j, STR("]"));
+}
+
+void json_str(struct json *j, const char *key, struct str value)
+{
+	start(j, key);
+	put_string(j, value);
+}
+
+void json_cstr(struct json *j, const char *key, const char *value)
+{
+	json_str(j, key, str_from(value));
+}
+
+void json_str_opt(struct json *j, const char *key, struct str value)
+{
+	if (!str_empty(value))
+		json_str(j, key, value);
+}
+
+void json_uint(struct json *j, const char *key, uint64_t value)
+{
+	start(j, key);
+	if (!j->err)
+		keep_first(j, buf_printf(j->out, "%" PRIu64, value));
+}
+
+void json_int(struct json *j, const char *key, int64_t value)
+{
+	start(j, key);
+	if (!j->err)
+		keep_first(j, buf_printf(j->out, "%" PRId64, value));
+}
+
+void json_bool(struct json *j, const char *key, bool value)
+{
+	start(j, key);
+	put(j, value ? STR("true") : STR("false"));
+}
+
+void json_null(struct json *j, const char *key)
+{
+	start(j, key);
+	put(j, STR("null"));
+}
