@@ -37,6 +37,12 @@
 #define PLUG_TPROXY_ADDR4	"127.0.0.2"
 #define PLUG_TPROXY_ADDR6	"::1"
 #define PLUG_DNS_PORT		53
+/*
+ * What the launcher's self-test sends goes to these and nowhere else; the
+ * refusals of it are marked internal.  Documentation addresses: nobody's.
+ */
+#define PLUG_TEST_ADDR4		"192.0.2.2"
+#define PLUG_TEST_ADDR6		"2001:db8:0:ffff::2"
 /* nflog: the prefix says which rule refused; group of the socket. */
 #define PLUG_NFLOG_GROUP	3128
 

@@ -1,2 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
+noinst_LIBRARIES += %D%/libproxy.a
+%C%_libproxy_a_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(MNL_CFLAGS)
+%C%_libproxy_a_SOURCES = \
+	%D%/ctl_proto.h \
+	%D%/conn.h \
+	%D%/listener.c %D%/listener.h \
+	%D%/mailbox.c %D%/mailbox.h \
+	%D%/nflog.c %D%/nflog.h \
+	%D%/sandbox.c %D%/sandbox.h \
+	%D%/worker.c %D%/worker.h
+
+PROXY_LIBS = $(EVENT_LIBS) $(MNL_LIBS)
 EXTRA_DIST += %D%/README.md

@@ -23,6 +23,8 @@ struct nflog;
 
 /* Connections of one sandbox at once; over it accept() is paused. */
 #define SANDBOX_CONNS_MAX	4096
+/* Bytes of names that one sandbox may make us remember. */
+#define SANDBOX_NAMES_BYTES	(32u << 20)
 
 struct sandbox {
 	struct list node;		/* worker.sandboxes */
@@ -33,6 +35,7 @@ struct sandbox {
 	struct dns_door *dns;
 	struct listener *http, *tproxy4, *tproxy6;
 	struct nflog *nflog;
+	int diag_fd;			/* NETLINK_SOCK_DIAG born inside, or -1 */
 	struct list conns;		/* struct conn.node */
 	unsigned nconns;
 	uint64_t tenant;		/* key of shared lookups */
@@ -45,9 +48,9 @@ struct sandbox {
 
 struct sandbox_config {
 	const struct plug_open *open;	/* checked by plug.c */
-	int fd[PLUG_FDS];		/* taken; -1: none */
-	struct ruleset *rules;		/* one reference, taken */
-	struct audit_sink *sink;	/* taken */
+	int fd[PLUG_FDS];		/* taken, also on failure; -1: none */
+	struct ruleset *rules;		/* one reference, taken on success */
+	struct audit_sink *sink;	/* taken on success */
 };
 
 /* On the worker's thread, all of them. */
@@ -58,5 +61,24 @@ void sandbox_end(struct sandbox *s, enum reason why);
 /* After sandbox_end() and the turn's reclaim: frees the rest but the sink,
  * which the caller takes back to flush. */
 struct audit_sink *sandbox_free(struct sandbox *s);
+
+/* Is the address one that only the launcher's self-test asks for? */
+bool sandbox_is_self_test(const struct ip_addr *dst);
+
+/**
+ * sandbox_record() - A record with what all of its kind share
+ * @ret:	zeroed, then event, act, reason and via as given, status and
+ *		numbers "absent", and a new id
+ */
+void sandbox_record(enum record_event event, enum record_act act,
+		    enum reason reason, enum record_via via,
+		    struct record *ret);
+
+/**
+ * sandbox_deny() - Post a refusal and count it
+ * @r:		of RECORD_FLOW_DENY; marked internal when its destination or
+ *		asked address is the self-test's
+ */
+void sandbox_deny(struct sandbox *s, struct record *r);
 
 #endif /* PROXY_SANDBOX_H */

@@ -4,7 +4,7 @@
  *
  * Everything that belongs to a sandbox is touched only by its worker's thread,
  * so nothing here is locked but the mailbox.  Other threads talk to a worker
- * through worker_call().
+ * through worker_call() or worker_post().
  */
 #ifndef PROXY_WORKER_H
 #define PROXY_WORKER_H
@@ -14,8 +14,11 @@
 #include "base/compiler.h"
 #include "base/ip_class.h"
 #include "base/list.h"
+#include "proxy/mailbox.h"
 
+struct event;
 struct event_base;
+struct relay_pool;
 struct resolver;
 
 struct worker {
@@ -27,6 +30,7 @@ struct worker {
 	struct list dead;		/* struct conn.dead: reclaimed after the turn */
 	struct event *reclaim;		/* active while @dead has something */
 	struct relay_pool *relay;	/* pipes for splice, see relay.h */
+	struct list paused;		/* struct listener.paused, see listener.h */
 };
 
 typedef void worker_fn(struct worker *w, void *arg);
@@ -35,6 +39,10 @@ NODISCARD int worker_new(unsigned index, struct worker **ret);
 NODISCARD int worker_start(struct worker *w);		/* starts the thread */
 /* Run @fn(@arg) on the worker's thread; any thread; never blocks; 0 or -ENOMEM. */
 NODISCARD int worker_call(struct worker *w, worker_fn *fn, void *arg);
+/* The same without allocation: @fn gets the struct worker as its owner. */
+void worker_post(struct worker *w, struct mail *mail, mail_fn *fn);
+/* Ask for the reclaim at the end of this turn; on the worker's thread. */
+void worker_reclaim(struct worker *w);
 void worker_stop(struct worker *w);			/* asks; then join with: */
 void worker_free(struct worker *w);
 

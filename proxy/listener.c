@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * listener.c - connections accepted from one listening socket of a sandbox
+ *
+ * No error of accept() ends a listener (OPS-01, OPS-02); what differs is when
+ * it tries again:
+ *
+ *	this connection is broken (ECONNABORTED and kin)	at once
+ *	nothing is waiting					on the next event
+ *	the sandbox holds SANDBOX_CONNS_MAX connections		when some ended
+ *	no descriptors or memory (EMFILE, ENFILE, ...)		after a pause
+ *
+ * The last would spin, since the socket stays readable.  A spare descriptor is
+ * given up for a moment, so that one waiting connection can be accepted and
+ * reset instead of hanging; then the listener sleeps LISTENER_BACKOFF_MS.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "proxy/listener.h"
+#include "proxy/sandbox.h"
+#include "proxy/worker.h"
+
+enum listener_result {
+	LISTENER_AGAIN,		/* try the next one now */
+	LISTENER_IDLE,		/* nothing waits */
+	LISTENER_SHORT,		/* of descriptors or memory */
+};
+
+struct listener {
+	struct list paused;	/* worker.paused, while the sandbox is full */
+	struct sandbox *sandbox;
+	int fd;
+	int spare;		/* given up when descriptors run out; or -1 */
+	listener_fn *fn;
+	struct event *event;
+	struct event *backoff;
+	bool complained;	/* once a shortage */
+};
+
+static void listener_pause_full(struct listener *l)
+{
+	event_del(l->event);
+	if (list_empty(&l->paused))
+		list_add(&l->sandbox->worker->paused, &l->paused);
+}
+
+static enum listener_result listener_judge(int err)
+{
+	switch (err) {
+	case EAGAIN:
+		return LISTENER_IDLE;
+	case EMFILE:
+	case ENFILE:
+	case ENOBUFS:
+	case ENOMEM:
+		return LISTENER_SHORT;
+	default:
+		/*
+		 * The connection died while it waited (accept(2) passes its
+		 * pending network error on), or a signal came.
+		 */
+		return LISTENER_AGAIN;
+	}
+}
+
+static enum listener_result listener_accept(struct listener *l)
+{
+	int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0)
+		return listener_judge(errno);
+	l->complained = false;
+	l->fn(l->sandbox, fd);
+	return LISTENER_AGAIN;
+}
+
+/* Reset one waiting connection with the spare descriptor, and record it. */
+static void listener_shed(struct listener *l)
+{
+	static const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
+	struct record r;
+	int fd;
+
+	if (l->spare < 0)
+		return;
+	fd_closep(&l->spare);
+	fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd >= 0) {
+		/* Only its kind of ending is lost should this fail. */
+		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset,
+				 sizeof(reset));
+		fd_closep(&fd);
+		sandbox_record(RECORD_FLOW_DENY, RECORD_DENY,
+			       REASON_DESCRIPTORS_EXCEEDED, RECORD_VIA_NONE,
+			       &r);
+		sandbox_deny(l->sandbox, &r);
+	}
+	l->spare = fcntl(l->fd, F_DUPFD_CLOEXEC, 0);
+}
+
+static void listener_on_short(struct listener *l)
+{
+	static const struct timeval pause = {
+		.tv_usec = LISTENER_BACKOFF_MS * 1000,
+	};
+
+	if (!l->complained)
+		log_warn("sandbox %s: out of descriptors or memory; new connections wait: raise LimitNOFILE",
+			 l->sandbox->run);
+	l->complained = true;
+	listener_shed(l);
+	event_del(l->event);
+	/* Without a timer we would wait for ever: then rather spin. */
+	if (event_add(l->backoff, &pause) < 0)
+		(void)event_add(l->event, NULL);
+}
+
+static void listener_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct listener *l = arg;
+	unsigned i;
+
+	(void)fd;
+	(void)what;
+	for (i = 0; i < LISTENER_BATCH; i++) {
+		enum listener_result r;
+
+		if (l->sandbox->nconns >= SANDBOX_CONNS_MAX) {
+			listener_pause_full(l);
+			return;
+		}
+		r = listener_accept(l);
+		if (r == LISTENER_SHORT)
+			listener_on_short(l);
+		if (r != LISTENER_AGAIN)
+			return;
+	}
+}
+
+static void listener_backoff_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct listener *l = arg;
+
+	(void)fd;
+	(void)what;
+	if (l->spare < 0)
+		l->spare = fcntl(l->fd, F_DUPFD_CLOEXEC, 0);
+	(void)event_add(l->event, NULL);
+}
+
+/**
+ * listener_new() - Accept connections of @s from @fd and give them to @fn
+ *
+ * @fn may end other connections; it must not free the listener.
+ */
+int listener_new(struct sandbox *s, int fd, listener_fn *fn,
+		 struct listener **ret)
+{
+	struct listener *l = mem_new(sizeof(*l));
+	struct event_base *base = s->worker->base;
+
+	if (!l) {
+		fd_closep(&fd);
+		return -ENOMEM;
+	}
+	list_init(&l->paused);
+	l->sandbox = s;
+	l->fd = fd;
+	l->fn = fn;
+	l->spare = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	l->event = event_new(base, fd, EV_READ | EV_PERSIST, listener_cb, l);
+	l->backoff = event_new(base, -1, 0, listener_backoff_cb, l);
+	if (!l->event || !l->backoff || event_add(l->event, NULL) < 0) {
+		listener_free(l);
+		return -ENOMEM;
+	}
+	*ret = l;
+	return 0;
+}
+
+void listener_free(struct listener *l)
+{
+	if (!l)
+		return;
+	list_del(&l->paused);
+	if (l->event)
+		event_free(l->event);
+	if (l->backoff)
+		event_free(l->backoff);
+	fd_closep(&l->spare);
+	fd_closep(&l->fd);
+	mem_free(l);
+}
+
+void listener_resume_paused(struct worker *w)
+{
+	struct list *it, *tmp;
+
+	list_each(&w->paused, it, tmp) {
+		struct listener *l = container_of(it, struct listener, paused);
+
+		if (l->sandbox->nconns >= SANDBOX_CONNS_MAX)
+			continue;
+		list_del(it);
+		(void)event_add(l->event, NULL);
+	}
+}

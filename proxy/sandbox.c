@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sandbox.c - one plugged sandbox: its policy, its sockets, its flows
+ *
+ * Lives on one worker.  Made of descriptors that plug.c has checked; ended by
+ * closing every one of them, so that the sandbox is refused at once and
+ * nothing is left that could answer it.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "proxy/conn.h"
+#include "proxy/listener.h"
+#include "proxy/nflog.h"
+#include "proxy/sandbox.h"
+#include "proxy/worker.h"
+#include "resolver/name_map.h"
+#include "resolver/resolver.h"
+
+/* Runs share no lookup: one must not read another's off a clock. */
+static uint64_t sandbox_tenant(const struct sandbox *s)
+{
+	char key[PLUG_RUN_MAX + 64] = { 0 };
+	const char *digest = rules_digest(s->rules);
+
+	memcpy(key, s->run, sizeof(s->run));
+	memcpy(key + sizeof(s->run), digest, MIN(strlen(digest), 64));
+	return hash_bytes(key, sizeof(key));
+}
+
+static int sandbox_open_dns(struct sandbox *s, struct sandbox_config *config)
+{
+	static const enum plug_fd from[DNS_SOCKETS] = {
+		[DNS_UDP4] = PLUG_FD_DNS_UDP4,
+		[DNS_UDP6] = PLUG_FD_DNS_UDP6,
+		[DNS_TCP4] = PLUG_FD_DNS_TCP4,
+		[DNS_TCP6] = PLUG_FD_DNS_TCP6,
+	};
+	struct dns_door_config door = {
+		.base = s->worker->base,
+		.resolver = s->worker->resolver,
+		.rules = s->rules,
+		.names = s->names,
+		.sink = s->sink,
+		.hosts = &s->worker->hosts,
+		.tenant = s->tenant,
+		.hostname = config->open->sandbox,
+		.nonce = config->open->nonce,
+	};
+	size_t i;
+
+	for (i = 0; i < DNS_SOCKETS; i++)
+		door.fd[i] = fd_take(&config->fd[from[i]]);
+	return dns_door_new(&door, &s->dns);
+}
+
+static int sandbox_open_listener(struct sandbox *s,
+				 struct sandbox_config *config,
+				 enum plug_fd which, listener_fn *fn,
+				 struct listener **ret)
+{
+	if (config->fd[which] < 0)
+		return 0;
+	return listener_new(s, fd_take(&config->fd[which]), fn, ret);
+}
+
+static int sandbox_open(struct sandbox *s, struct sandbox_config *config)
+{
+	int err;
+
+	err = name_map_new(SANDBOX_NAMES_BYTES, &s->names);
+	if (err == 0)
+		err = sandbox_open_dns(s, config);
+	if (err == 0)
+		err = sandbox_open_listener(s, config, PLUG_FD_TPROXY4,
+					    conn_start_transparent,
+					    &s->tproxy4);
+	if (err == 0)
+		err = sandbox_open_listener(s, config, PLUG_FD_TPROXY6,
+					    conn_start_transparent,
+					    &s->tproxy6);
+	if (err == 0)
+		err = sandbox_open_listener(s, config, PLUG_FD_HTTP,
+					    conn_start_explicit, &s->http);
+	if (err == 0 && config->fd[PLUG_FD_NFLOG] >= 0)
+		err = nflog_new(s, fd_take(&config->fd[PLUG_FD_NFLOG]),
+				&s->nflog);
+	s->diag_fd = fd_take(&config->fd[PLUG_FD_DIAG]);
+	return err;
+}
+
+static void sandbox_close_sockets(struct sandbox *s)
+{
+	listener_free(s->http);
+	listener_free(s->tproxy4);
+	listener_free(s->tproxy6);
+	s->http = s->tproxy4 = s->tproxy6 = NULL;
+	dns_door_free(s->dns);
+	s->dns = NULL;
+	nflog_free(s->nflog);
+	s->nflog = NULL;
+	fd_closep(&s->diag_fd);
+}
+
+/**
+ * sandbox_new() - Take a checked plug into service
+ * @config:	descriptors are taken always, rules and sink on success
+ */
+int sandbox_new(struct worker *w, struct sandbox_config *config,
+		struct sandbox **ret)
+{
+	struct sandbox *s = mem_new(sizeof(*s));
+	size_t i;
+	int err = -ENOMEM;
+
+	if (s) {
+		s->worker = w;
+		s->rules = config->rules;
+		s->sink = config->sink;
+		s->diag_fd = -1;
+		list_init(&s->node);
+		list_init(&s->conns);
+		memcpy(s->run, config->open->run, sizeof(s->run));
+		memcpy(s->label, config->open->sandbox, sizeof(s->label));
+		s->tenant = sandbox_tenant(s);
+		err = sandbox_open(s, config);
+	}
+	for (i = 0; i < PLUG_FDS; i++)
+		fd_closep(&config->fd[i]);
+	if (err < 0) {
+		if (s) {
+			sandbox_close_sockets(s);
+			name_map_free(s->names);
+			mem_free(s);
+		}
+		return err;
+	}
+	list_add(&w->sandboxes, &s->node);
+	*ret = s;
+	return 0;
+}
+
+void sandbox_end(struct sandbox *s, enum reason why)
+{
+	if (s->ending)
+		return;
+	s->ending = true;
+	sandbox_close_sockets(s);
+	conn_end_all(s, why);
+}
+
+struct audit_sink *sandbox_free(struct sandbox *s)
+{
+	struct audit_sink *sink = s->sink;
+
+	REQUIRE(s->ending && list_empty(&s->conns));
+	list_del(&s->node);
+	name_map_free(s->names);
+	rules_unref(s->rules);
+	mem_free(s);
+	return sink;
+}
+
+bool sandbox_is_self_test(const struct ip_addr *dst)
+{
+	char text[IP_TEXT_SIZE];
+
+	if (dst->family == IP_NONE)
+		return false;
+	ip_addr_text(dst, text);
+	return strcmp(text, PLUG_TEST_ADDR4) == 0 ||
+	       strcmp(text, PLUG_TEST_ADDR6) == 0;
+}
+
+void sandbox_record(enum record_event event, enum record_act act,
+		    enum reason reason, enum record_via via,
+		    struct record *ret)
+{
+	*ret = (struct record){
+		.event = event,
+		.act = act,
+		.reason = reason,
+		.via = via,
+		.rcode = -1,
+		.dur_ms = -1,
+	};
+	id_new(&ret->id);
+}
+
+void sandbox_deny(struct sandbox *s, struct record *r)
+{
+	if (sandbox_is_self_test(&r->dst.addr) ||
+	    sandbox_is_self_test(&r->asked))
+		r->internal = true;
+	else
+		s->flows_denied += r->count > 1 ? r->count : 1;
+	audit_tell(s->sink, r);
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * worker.c - one thread, one event base, and the sandboxes that live on it
+ *
+ * A worker is made on the main thread, before the process is sealed, and from
+ * worker_start() on touched only by its own thread.  Things that ended are
+ * freed by the reclaim event, which runs after the callback that ended them
+ * has returned; then paused listeners are asked whether they may go on.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <event2/event.h>
+
+#include "base/mem.h"
+#include "proxy/conn.h"
+#include "proxy/listener.h"
+#include "proxy/worker.h"
+#include "resolver/resolver.h"
+
+struct worker_own {
+	struct worker pub;
+	struct mailbox *mailbox;
+	struct mail stop;
+	pthread_t thread;
+	bool started, stopping;
+};
+
+struct worker_call {
+	struct mail mail;
+	worker_fn *fn;
+	void *arg;
+};
+
+static struct worker_own *worker_own(struct worker *w)
+{
+	return container_of(w, struct worker_own, pub);
+}
+
+static void worker_reclaim_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct worker *w = arg;
+
+	(void)fd;
+	(void)what;
+	conn_reclaim(w);
+	listener_resume_paused(w);
+}
+
+void worker_reclaim(struct worker *w)
+{
+	event_active(w->reclaim, 0, 0);
+}
+
+static int worker_base_new(struct event_base **ret)
+{
+	struct event_config *config = event_config_new();
+
+	if (!config)
+		return -ENOMEM;
+	/* One thread each, and nothing of ours comes from the environment. */
+	if (event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK |
+				  EVENT_BASE_FLAG_IGNORE_ENV) == 0)
+		*ret = event_base_new_with_config(config);
+	event_config_free(config);
+	return *ret ? 0 : -ENOMEM;
+}
+
+/**
+ * worker_new() - Everything but the thread
+ * @ret:	the caller's, for worker_free()
+ * Return: 0 or -errno
+ */
+int worker_new(unsigned index, struct worker **ret)
+{
+	struct worker_own *o = mem_new(sizeof(*o));
+	struct worker *w;
+	int err;
+
+	if (!o)
+		return -ENOMEM;
+	w = &o->pub;
+	w->index = index;
+	list_init(&w->sandboxes);
+	list_init(&w->dead);
+	list_init(&w->paused);
+	err = worker_base_new(&w->base);
+	if (err == 0)
+		err = mailbox_new(w->base, w, &o->mailbox);
+	if (err == 0) {
+		w->reclaim = event_new(w->base, -1, 0, worker_reclaim_cb, w);
+		err = w->reclaim ? 0 : -ENOMEM;
+	}
+	if (err == 0)
+		err = resolver_new(w->base, &w->resolver);
+	if (err < 0) {
+		worker_free(w);
+		return err;
+	}
+	*ret = w;
+	return 0;
+}
+
+static void *worker_main(void *arg)
+{
+	struct worker_own *o = arg;
+
+	event_base_loop(o->pub.base, EVLOOP_NO_EXIT_ON_EMPTY);
+	return NULL;
+}
+
+/**
+ * worker_start() - Start the thread; signals must be blocked already
+ */
+int worker_start(struct worker *w)
+{
+	struct worker_own *o = worker_own(w);
+	int err = pthread_create(&o->thread, NULL, worker_main, o);
+
+	o->started = err == 0;
+	return -err;
+}
+
+void worker_post(struct worker *w, struct mail *mail, mail_fn *fn)
+{
+	mailbox_post(worker_own(w)->mailbox, mail, fn);
+}
+
+static void worker_on_call(void *owner, struct mail *mail)
+{
+	struct worker_call *call = container_of(mail, struct worker_call,
+						mail);
+
+	call->fn(owner, call->arg);
+	mem_free(call);
+}
+
+/**
+ * worker_call() - Run @fn on the worker's thread, some time soon
+ *
+ * A call that the worker did not come to before its end is never made.
+ */
+int worker_call(struct worker *w, worker_fn *fn, void *arg)
+{
+	struct worker_call *call = mem_new(sizeof(*call));
+
+	if (!call)
+		return -ENOMEM;
+	call->fn = fn;
+	call->arg = arg;
+	worker_post(w, &call->mail, worker_on_call);
+	return 0;
+}
+
+static void worker_on_stop(void *owner, struct mail *mail)
+{
+	struct worker *w = owner;
+
+	(void)mail;
+	event_base_loopbreak(w->base);
+}
+
+/**
+ * worker_stop() - Ask the thread to end after what was posted before
+ */
+void worker_stop(struct worker *w)
+{
+	struct worker_own *o = worker_own(w);
+
+	if (!o->started || o->stopping)
+		return;
+	o->stopping = true;
+	worker_post(w, &o->stop, worker_on_stop);
+}
+
+/**
+ * worker_free() - Join the thread and free; no sandbox may be left on it
+ */
+void worker_free(struct worker *w)
+{
+	struct worker_own *o;
+
+	if (!w)
+		return;
+	o = worker_own(w);
+	worker_stop(w);
+	if (o->started)
+		pthread_join(o->thread, NULL);
+	REQUIRE(list_empty(&w->sandboxes));
+	if (w->base)
+		conn_reclaim(w);
+	resolver_free(w->resolver);
+	if (w->reclaim)
+		event_free(w->reclaim);
+	mailbox_free(o->mailbox);
+	if (w->base)
+		event_base_free(w->base);
+	mem_free(o);
+}
