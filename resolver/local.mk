@@ -1,2 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
+noinst_LIBRARIES += %D%/libresolver.a
+%C%_libresolver_a_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(CARES_CFLAGS)
+%C%_libresolver_a_SOURCES = \
+	%D%/resolver.h %D%/name_map.h \
+	%D%/dns_answer.c %D%/dns_answer.h \
+	%D%/dns_cache.c %D%/dns_cache.h \
+	%D%/dns_msg.c %D%/dns_msg.h \
+	%D%/name_map.c
+
+RESOLVER_LIBS = $(CARES_LIBS) $(EVENT_LIBS)
 EXTRA_DIST += %D%/README.md
