@@ -17,6 +17,7 @@
 #include "base/str.h"
 
 #define HOST_NAME_MAX_LEN	253
+#define HOST_LABEL_MAX_LEN	63
 
 struct host_name {
 	uint8_t n;
