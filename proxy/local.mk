@@ -7,7 +7,9 @@ noinst_LIBRARIES += %D%/libproxy.a
 	%D%/listener.c %D%/listener.h \
 	%D%/mailbox.c %D%/mailbox.h \
 	%D%/nflog.c %D%/nflog.h \
+	%D%/relay.c %D%/relay.h %D%/relay_pool.c %D%/relay_pool.h \
 	%D%/sandbox.c %D%/sandbox.h \
+	%D%/sock.c %D%/sock.h \
 	%D%/worker.c %D%/worker.h
 
 PROXY_LIBS = $(EVENT_LIBS) $(MNL_LIBS)

@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * relay.c - bytes between the two halves of a flow
+ *
+ * Theory of operation
+ * ===================
+ *
+ * Two directions, up (app to net) and down (net to app), are the same code
+ * twice.  A direction reads only while it holds nothing: what its reader has
+ * not taken yet stands in @wait (copied bytes) or in a pipe, and until that is
+ * gone its source is not looked at, so the sender feels the slow reader through
+ * TCP's own window and we hold at most RELAY_CHUNK (at the start, the early
+ * bytes).  Interest in events is exactly what can make progress:
+ *
+ *	source readable		while the direction is open and holds nothing
+ *	sink writable		while it holds something
+ *
+ * Nothing is polled, and level-triggered readiness never spins.
+ *
+ * Small things are copied through the worker's scratch memory: one recv, one
+ * send, no allocation.  After RELAY_BULK_AFTER large chunks a direction goes
+ * through a pipe with splice(2) until chunks become small again.  It pumps the
+ * pipe empty before it fills it anew, so EAGAIN from the filling side always
+ * means an empty socket, never a full pipe.
+ *
+ * The end of a stream is passed on (shutdown) when everything before it has
+ * been; a relay is over when both directions are done.  A reset is passed on by
+ * the caller, as a reset.  When a sink is found to be reset, what its owner had
+ * sent before is still delivered first: a server that answers and hangs up
+ * before it has read the whole request is understood by its client.
+ *
+ * A half whose FIN was passed on may have no event of interest left.  Whether
+ * its kernel is still there is found by keepalive, and seen by a slow timer.
+ */
+#include "proxy/relay.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "proxy/relay_pool.h"
+#include "proxy/sock.h"
+
+#define RELAY_MAGIC	0x524c4159u	/* "RLAY" */
+/* Chunks from here on are worth a pipe, and below this they are not. */
+#define RELAY_LARGE	(RELAY_CHUNK / 4)
+#define RELAY_SMALL	(RELAY_CHUNK / 16)
+/* Small ones in a row before a direction copies again. */
+#define RELAY_SMALL_ENOUGH	4
+
+enum relay_side { APP, NET, RELAY_SIDES };
+
+struct relay_half {
+	int fd;
+	bool reset;		/* the peer is gone without a FIN, or after it */
+	bool reading, writing;	/* what the events stand at */
+	struct event rd, wr;
+};
+
+/* From the half of the same index to the other one. */
+struct relay_dir {
+	struct buf wait;	/* read, not taken yet */
+	struct relay_pipe pipe;
+	size_t in_pipe;
+	uint64_t moved;
+	uint8_t run;		/* large or small chunks in a row */
+	bool bulk;		/* through a pipe */
+	bool eof;		/* the source sent its FIN */
+	bool done;		/* ... and it was passed on, or nobody is there */
+};
+
+struct relay {
+	uint32_t magic;
+	struct event_base *base;
+	struct relay_pool *pool;
+	relay_fn *fn;
+	void *arg;
+	struct relay_half half[RELAY_SIDES];
+	struct relay_dir dir[RELAY_SIDES];
+	enum reason closed;	/* by whose FIN came first; ALLOWED: none yet */
+	bool checking;
+	struct event check;
+};
+
+enum step {
+	STEP_MORE,		/* moved something, there may be more */
+	STEP_IDLE,		/* the source has nothing now, or is at its end */
+	STEP_BLOCKED,		/* the sink takes no more now */
+	STEP_SOURCE_GONE,
+	STEP_SINK_GONE,
+	STEP_NO_MEMORY,
+};
+
+static enum relay_side other(enum relay_side side)
+{
+	return side == APP ? NET : APP;
+}
+
+static bool dir_holds(const struct relay_dir *d)
+{
+	return d->wait.n || d->in_pipe;
+}
+
+static bool would_block(int err)
+{
+	return err == EAGAIN || err == EINTR;
+}
+
+/* --- one chunk --------------------------------------------------------------- */
+
+static enum step pump_pipe(struct relay *r, enum relay_side side)
+{
+	struct relay_dir *d = &r->dir[side];
+	ssize_t n;
+
+	while (d->in_pipe) {
+		n = splice(d->pipe.rd, NULL, r->half[other(side)].fd, NULL,
+			   d->in_pipe, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+		if (n <= 0)
+			return n < 0 && would_block(errno) ? STEP_BLOCKED :
+							     STEP_SINK_GONE;
+		d->in_pipe -= (size_t)n;
+		d->moved += (uint64_t)n;
+		relay_pool_count(r->pool, (size_t)n);
+	}
+	return STEP_MORE;
+}
+
+static enum step pump_wait(struct relay *r, enum relay_side side)
+{
+	struct relay_dir *d = &r->dir[side];
+	ssize_t n;
+
+	while (d->wait.n) {
+		n = send(r->half[other(side)].fd, d->wait.p, d->wait.n,
+			 MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n < 0)
+			return would_block(errno) ? STEP_BLOCKED :
+						    STEP_SINK_GONE;
+		buf_consume(&d->wait, (size_t)n);
+		d->moved += (uint64_t)n;
+	}
+	buf_done(&d->wait);
+	d->wait = BUF_INIT(RELAY_EARLY_MAX);
+	return STEP_MORE;
+}
+
+static enum step dir_flush(struct relay *r, enum relay_side side)
+{
+	enum step step = pump_wait(r, side);
+
+	return step == STEP_MORE ? pump_pipe(r, side) : step;
+}
+
+static enum step source_ended(struct relay *r, enum relay_side side,
+			      ssize_t n)
+{
+	if (n < 0)
+		return would_block(errno) ? STEP_IDLE : STEP_SOURCE_GONE;
+	/* Behind a reset the kernel says end of file: that is no FIN. */
+	if (r->half[side].reset)
+		return STEP_SOURCE_GONE;
+	r->dir[side].eof = true;
+	if (r->closed == REASON_ALLOWED)
+		r->closed = side == APP ? REASON_CLIENT_CLOSED :
+					  REASON_ORIGIN_CLOSED;
+	return STEP_IDLE;
+}
+
+static enum step dir_copy(struct relay *r, enum relay_side side)
+{
+	struct relay_dir *d = &r->dir[side];
+	char *scratch = relay_pool_scratch(r->pool);
+	ssize_t n, sent;
+
+	n = recv(r->half[side].fd, scratch, RELAY_CHUNK, MSG_DONTWAIT);
+	if (n <= 0)
+		return source_ended(r, side, n);
+	d->run = (size_t)n >= RELAY_LARGE ? d->run + 1 : 0;
+	if (d->run >= RELAY_BULK_AFTER) {
+		d->bulk = true;
+		d->run = 0;
+	}
+	sent = send(r->half[other(side)].fd, scratch, (size_t)n,
+		    MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (sent < 0) {
+		if (!would_block(errno))
+			return STEP_SINK_GONE;
+		sent = 0;
+	}
+	d->moved += (uint64_t)sent;
+	if (sent < n) {
+		if (buf_add(&d->wait, scratch + sent, (size_t)(n - sent)))
+			return STEP_NO_MEMORY;
+		return STEP_BLOCKED;
+	}
+	/* A short read emptied the socket: no call to hear EAGAIN. */
+	return (size_t)n == RELAY_CHUNK ? STEP_MORE : STEP_IDLE;
+}
+
+static enum step dir_splice(struct relay *r, enum relay_side side)
+{
+	struct relay_dir *d = &r->dir[side];
+	ssize_t n;
+
+	if (d->pipe.rd < 0 && !relay_pool_lend(r->pool, &d->pipe)) {
+		d->bulk = false;
+		return dir_copy(r, side);
+	}
+	n = splice(r->half[side].fd, NULL, d->pipe.wr, NULL, RELAY_CHUNK,
+		   SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+	if (n <= 0)
+		return source_ended(r, side, n);
+	d->in_pipe = (size_t)n;
+	d->run = (size_t)n < RELAY_SMALL ? d->run + 1 : 0;
+	if (d->run >= RELAY_SMALL_ENOUGH) {
+		d->bulk = false;
+		d->run = 0;
+	}
+	return pump_pipe(r, side);
+}
+
+/* --- a whole turn ------------------------------------------------------------- */
+
+static enum step dir_pump(struct relay *r, enum relay_side side)
+{
+	struct relay_dir *d = &r->dir[side];
+	enum step step = dir_flush(r, side);
+	unsigned rounds;
+
+	for (rounds = 0; step == STEP_MORE && rounds < RELAY_ROUNDS &&
+	     !d->eof; rounds++)
+		step = d->bulk ? dir_splice(r, side) : dir_copy(r, side);
+	if (d->in_pipe == 0)
+		relay_pool_return(r->pool, &d->pipe, true);
+	return step;
+}
+
+static void dir_drop(struct relay *r, enum relay_side side)
+{
+	struct relay_dir *d = &r->dir[side];
+
+	relay_pool_return(r->pool, &d->pipe, d->in_pipe == 0);
+	d->in_pipe = 0;
+	buf_done(&d->wait);
+	d->done = true;
+}
+
+/* The peer of @side answers no more: nothing can be sent to it. */
+static void half_gone(struct relay *r, enum relay_side side)
+{
+	r->half[side].reset = true;
+	dir_drop(r, other(side));
+}
+
+/* Pass a FIN on once everything before it has been. */
+static void dir_close(struct relay *r, enum relay_side side)
+{
+	struct relay_dir *d = &r->dir[side];
+
+	if (d->done || !d->eof || dir_holds(d))
+		return;
+	d->done = true;
+	if (shutdown(r->half[other(side)].fd, SHUT_WR) == -1)
+		half_gone(r, other(side));
+}
+
+static enum reason half_reset_reason(const struct relay *r,
+				     enum relay_side side)
+{
+	/* It had said all it wanted: that it left later is no news. */
+	if (r->dir[side].eof && r->closed != REASON_ALLOWED &&
+	    (r->closed == REASON_CLIENT_CLOSED) == (side == APP))
+		return r->closed;
+	return side == APP ? REASON_CLIENT_RESET : REASON_ORIGIN_RESET;
+}
+
+static enum reason end_reason(const struct relay *r)
+{
+	if (r->half[APP].reset)
+		return half_reset_reason(r, APP);
+	if (r->half[NET].reset)
+		return half_reset_reason(r, NET);
+	return r->closed;
+}
+
+static void interest(struct event *ev, bool want, bool *is)
+{
+	if (want == *is)
+		return;
+	*is = want;
+	/* Only memory can fail here, and libevent keeps what it has. */
+	if (want)
+		(void)!event_add(ev, NULL);
+	else
+		(void)!event_del(ev);
+}
+
+static void relay_stop(struct relay *r)
+{
+	enum relay_side side;
+
+	for (side = APP; side < RELAY_SIDES; side++) {
+		interest(&r->half[side].rd, false, &r->half[side].reading);
+		interest(&r->half[side].wr, false, &r->half[side].writing);
+	}
+	(void)!event_del(&r->check);
+}
+
+static void relay_update(struct relay *r)
+{
+	const struct timeval period = { .tv_sec = RELAY_CHECK_S };
+	enum relay_side side;
+
+	for (side = APP; side < RELAY_SIDES; side++) {
+		struct relay_half *h = &r->half[side];
+		const struct relay_dir *out = &r->dir[side];
+		const struct relay_dir *in = &r->dir[other(side)];
+
+		interest(&h->rd, !out->done && !out->eof && !dir_holds(out),
+			 &h->reading);
+		interest(&h->wr, !in->done && dir_holds(in), &h->writing);
+	}
+	if (!r->checking && (r->dir[APP].done || r->dir[NET].done)) {
+		r->checking = true;
+		(void)!event_add(&r->check, &period);
+	}
+}
+
+/* The last thing that a callback does: @r may be freed by it. */
+static void relay_settle(struct relay *r, enum reason fault)
+{
+	dir_close(r, APP);
+	dir_close(r, NET);
+	if (fault == REASON_ALLOWED && !(r->dir[APP].done && r->dir[NET].done)) {
+		relay_update(r);
+		return;
+	}
+	relay_stop(r);
+	r->fn(r->arg, fault != REASON_ALLOWED ? fault : end_reason(r));
+}
+
+static void relay_pump(struct relay *r, enum relay_side side)
+{
+	enum reason fault = REASON_ALLOWED;
+
+	if (r->dir[side].done) {
+		relay_settle(r, fault);
+		return;
+	}
+	switch (dir_pump(r, side)) {
+	case STEP_SOURCE_GONE:
+		half_gone(r, side);
+		dir_drop(r, side);
+		break;
+	case STEP_SINK_GONE:
+		half_gone(r, other(side));
+		/* What it had sent before it went is delivered first. */
+		if (!r->dir[other(side)].done) {
+			relay_pump(r, other(side));
+			return;
+		}
+		break;
+	case STEP_NO_MEMORY:
+		fault = REASON_MEMORY_EXCEEDED;
+		break;
+	case STEP_MORE:
+	case STEP_IDLE:
+	case STEP_BLOCKED:
+		break;
+	}
+	relay_settle(r, fault);
+}
+
+/* --- events -------------------------------------------------------------------- */
+
+static struct relay *relay_of(void *arg)
+{
+	struct relay *r = arg;
+
+	REQUIRE(r->magic == RELAY_MAGIC);
+	return r;
+}
+
+static void app_readable_cb(evutil_socket_t fd UNUSED, short what UNUSED,
+			    void *arg)
+{
+	relay_pump(relay_of(arg), APP);
+}
+
+static void net_readable_cb(evutil_socket_t fd UNUSED, short what UNUSED,
+			    void *arg)
+{
+	relay_pump(relay_of(arg), NET);
+}
+
+/* A sink that takes bytes again moves the direction that comes from beyond. */
+static void app_writable_cb(evutil_socket_t fd UNUSED, short what UNUSED,
+			    void *arg)
+{
+	relay_pump(relay_of(arg), NET);
+}
+
+static void net_writable_cb(evutil_socket_t fd UNUSED, short what UNUSED,
+			    void *arg)
+{
+	relay_pump(relay_of(arg), APP);
+}
+
+static void check_cb(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
+{
+	struct relay *r = relay_of(arg);
+	enum relay_side side;
+
+	for (side = APP; side < RELAY_SIDES; side++) {
+		const struct relay_half *h = &r->half[side];
+
+		if (h->reading || h->writing || !sock_is_dead(h->fd))
+			continue;
+		half_gone(r, side);
+		dir_drop(r, side);
+	}
+	relay_settle(r, REASON_ALLOWED);
+}
+
+static int half_init(struct relay *r, enum relay_side side, int fd,
+		     event_callback_fn readable, event_callback_fn writable)
+{
+	struct relay_half *h = &r->half[side];
+
+	h->fd = fd;
+	if (event_assign(&h->rd, r->base, fd, EV_READ | EV_PERSIST, readable,
+			 r) ||
+	    event_assign(&h->wr, r->base, fd, EV_WRITE | EV_PERSIST, writable,
+			 r))
+		return -EINVAL;
+	return 0;
+}
+
+static int dir_init(struct relay_dir *d, struct str early)
+{
+	d->wait = BUF_INIT(RELAY_EARLY_MAX);
+	d->pipe = RELAY_NO_PIPE;
+	if (early.n > RELAY_EARLY_MAX)
+		return -EMSGSIZE;
+	return early.n ? buf_add_str(&d->wait, early) : 0;
+}
+
+int relay_start(const struct relay_config *config, struct relay **ret)
+{
+	struct relay *r = mem_new(sizeof(*r));
+	int err, err_net;
+
+	if (!r)
+		return -ENOMEM;
+	r->magic = RELAY_MAGIC;
+	r->base = config->base;
+	r->pool = config->pool;
+	r->fn = config->fn;
+	r->arg = config->arg;
+	err = dir_init(&r->dir[APP], config->up);
+	err_net = dir_init(&r->dir[NET], config->down);
+	if (!err)
+		err = err_net;
+	if (!err)
+		err = half_init(r, APP, config->app, app_readable_cb,
+				app_writable_cb);
+	if (!err)
+		err = half_init(r, NET, config->net, net_readable_cb,
+				net_writable_cb);
+	if (!err && event_assign(&r->check, r->base, -1, EV_PERSIST, check_cb,
+				 r))
+		err = -EINVAL;
+	if (err) {
+		dir_drop(r, APP);
+		dir_drop(r, NET);
+		mem_free(r);
+		return err;
+	}
+	relay_update(r);
+	*ret = r;
+	return 0;
+}
+
+void relay_free(struct relay *r)
+{
+	if (!r)
+		return;
+	REQUIRE(r->magic == RELAY_MAGIC);
+	relay_stop(r);
+	dir_drop(r, APP);
+	dir_drop(r, NET);
+	r->magic = 0;
+	mem_free(r);
+}
+
+void relay_bytes(const struct relay *r, uint64_t *ret_up, uint64_t *ret_down)
+{
+	*ret_up = r->dir[APP].moved;
+	*ret_down = r->dir[NET].moved;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * relay.h - bytes between the two halves of a flow (theory in relay.c)
+ */
+#ifndef PROXY_RELAY_H
+#define PROXY_RELAY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/reason.h"
+#include "base/str.h"
+
+struct event_base;
+
+/* One read, one splice, and so the most that a direction holds of its own. */
+#define RELAY_CHUNK		(64u << 10)
+/* Bytes that may be given to relay_start() for one direction. */
+#define RELAY_EARLY_MAX		(256u << 10)
+/* Chunks moved for one wake-up, so that a fast flow starves nobody. */
+#define RELAY_ROUNDS		8
+/* Large chunks in a row before a direction goes through a pipe. */
+#define RELAY_BULK_AFTER	2
+/* How often a half-closed flow looks whether its silent end still lives. */
+#define RELAY_CHECK_S		60
+/* Pipes of one worker: idle ones kept, and at most in use. */
+#define RELAY_PIPES_IDLE	16
+#define RELAY_PIPES_MAX		512
+
+/* --- the worker's share ---------------------------------------------------- */
+
+struct relay_pool;
+
+/* Sets SIGPIPE to be ignored, for the process. */
+NODISCARD int relay_pool_new(struct relay_pool **ret);
+void relay_pool_free(struct relay_pool *p);	/* after its last relay */
+/* Pipes at once from now on; 0 makes every relay copy. For tests and for a
+ * process short of descriptors. */
+void relay_pool_limit(struct relay_pool *p, unsigned pipes);
+/* Bytes moved by splice(2) so far: tells tests which way was taken. */
+uint64_t relay_pool_spliced(const struct relay_pool *p);
+
+/* --- one relay -------------------------------------------------------------- */
+
+struct relay;
+
+/**
+ * relay_fn - The relay is over; called once, from the loop
+ * @why:	CLIENT_CLOSED, ORIGIN_CLOSED: both directions ended in order, by
+ *		whose FIN came first; CLIENT_RESET, ORIGIN_RESET: the other
+ *		half should be reset; MEMORY_EXCEEDED
+ *
+ * It may call relay_free().  Never called inside relay_start(), nor after
+ * relay_free().
+ */
+typedef void relay_fn(void *arg, enum reason why);
+
+struct relay_config {
+	struct event_base *base;
+	struct relay_pool *pool;
+	int app, net;		/* connected, non-blocking; borrowed */
+	struct str up, down;	/* already read from app, from net; copied */
+	relay_fn *fn;
+	void *arg;
+};
+
+/**
+ * relay_start() - Move bytes both ways until both sides have closed
+ *
+ * The descriptors stay the caller's, who closes them after relay_free() and
+ * touches them in no other way before.
+ * Return: 0, -ENOMEM, or -EMSGSIZE for more than RELAY_EARLY_MAX early bytes
+ */
+NODISCARD int relay_start(const struct relay_config *config,
+			  struct relay **ret);
+void relay_free(struct relay *r);	/* NULL is fine */
+
+/* Bytes that have been handed to the other side so far. */
+void relay_bytes(const struct relay *r, uint64_t *ret_up, uint64_t *ret_down);
+
+#endif /* PROXY_RELAY_H */

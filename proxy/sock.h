@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sock.h - what every TCP socket of a flow gets, and how it goes
+ */
+#ifndef PROXY_SOCK_H
+#define PROXY_SOCK_H
+
+#include <stdbool.h>
+
+#include "base/compiler.h"
+#include "base/ip_addr.h"
+#include "base/reason.h"
+
+/*
+ * A flow has no idle limit; a peer that is gone without a word is found by
+ * keepalive within SOCK_KEEP_IDLE_S + SOCK_KEEP_PROBES * SOCK_KEEP_GAP_S.
+ */
+#define SOCK_KEEP_IDLE_S	60
+#define SOCK_KEEP_GAP_S		15
+#define SOCK_KEEP_PROBES	4
+
+/* TCP_NODELAY and keepalive; failures change nothing that we promise. */
+void sock_tune(int fd);
+
+/**
+ * sock_reset() - Close so that the peer sees a reset (SO_LINGER 0)
+ * @fd:		in: the socket or -1; out: -1
+ *
+ * Bytes that the peer has not taken yet are dropped.
+ */
+void sock_reset(int *fd);
+
+/* Is the connection gone by now, reset or timed out, though nobody reads it? */
+bool sock_is_dead(int fd);
+
+/* The two ends, IPv4-mapped IPv6 unwrapped; 0 or -errno. */
+NODISCARD int sock_local(int fd, struct ip_endpoint *ret);
+NODISCARD int sock_peer(int fd, struct ip_endpoint *ret);
+
+/* The reason that a failed connect() or socket() stands for. */
+enum reason sock_connect_reason(int err);
+
+#endif /* PROXY_SOCK_H */

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+# The way of the bytes: dialling, relaying, connections.
+check_LIBRARIES += %D%/libproxylab.a
+%C%_libproxylab_a_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(EVENT_CFLAGS)
+%C%_libproxylab_a_SOURCES = %D%/proxy_lab.c %D%/proxy_lab.h
+
+check_PROGRAMS += %D%/relay_test
+TESTS += %D%/relay_test
+%C%_relay_test_SOURCES = %D%/relay_test.c
+%C%_relay_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(EVENT_CFLAGS)
+%C%_relay_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=recv
+%C%_relay_test_LDADD = tests/unit/libproxylab.a proxy/libproxy.a base/libbase.a \
+	$(EVENT_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
