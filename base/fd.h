@@ -49,7 +49,8 @@ NODISCARD int fd_send_msg(int sock, const void *data, size_t n,
 NODISCARD int fd_recv_msg(int sock, void *data, size_t cap, size_t *ret_n,
 			  int fds[FD_PASS_MAX], size_t *ret_nfds);
 
-NODISCARD int fd_write_all(int fd, const void *p, size_t n);	/* blocking fd */
+/* For a blocking descriptor. */
+NODISCARD int fd_write_all(int fd, const void *p, size_t n);
 /* Read to the end or @out->max; -EFBIG when there is more. */
 NODISCARD int fd_read_all(int fd, struct buf *out);
 NODISCARD int fd_set_nonblock(int fd, bool on);

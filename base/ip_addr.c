@@ -77,7 +77,8 @@ static int parse_groups(struct str text, bool may_dot, uint8_t out[16],
 
 		if (n + size > 16 || (dotted && !may_dot))
 			return -EINVAL;
-		if (dotted ? parse_v4(part, out + n) : parse_group(part, out + n))
+		if (dotted ? parse_v4(part, out + n) :
+			     parse_group(part, out + n))
 			return -EINVAL;
 		n += size;
 		if (last)

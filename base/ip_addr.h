@@ -17,7 +17,7 @@ enum ip_family { IP_NONE = 0, IP_V4 = 4, IP_V6 = 6 };
 
 struct ip_addr {
 	uint8_t family;		/* enum ip_family */
-	uint8_t b[16];		/* network order; v4 in the first four, rest 0 */
+	uint8_t b[16];		/* network order; v4 in four, rest 0 */
 };
 
 struct ip_endpoint {
@@ -57,7 +57,7 @@ bool ip_net_has(const struct ip_net *net, const struct ip_addr *a);
 /* ::ffff:a.b.c.d becomes a.b.c.d; everything else stays. */
 struct ip_addr ip_addr_unmapped(const struct ip_addr *a);
 struct ip_addr ip_addr_v4(uint32_t host_order);
-uint32_t ip_addr_v4_bits(const struct ip_addr *a);	/* host order; v4 only */
+uint32_t ip_addr_v4_bits(const struct ip_addr *a);	/* host order; v4 */
 
 /* -EAFNOSUPPORT for other families. */
 NODISCARD int ip_endpoint_from_sockaddr(const struct sockaddr *sa, socklen_t n,

@@ -76,7 +76,7 @@ static const struct class_block v4_blocks[] = {
 	 * anycast, the dummy address (RFC 6890, 7335, 7050, 7723, 8155). */
 	{ V4(192, 0, 0, 0), 24, IP_RESERVED },
 	{ V4(192, 0, 2, 0), 24, IP_DOCUMENTATION },	/* RFC 5737 */
-	{ V4(192, 88, 99, 0), 24, IP_RESERVED },	/* 6to4 relays, RFC 7526 */
+	{ V4(192, 88, 99, 0), 24, IP_RESERVED },	/* 6to4, RFC 7526 */
 	{ V4(192, 168, 0, 0), 16, IP_PRIVATE },		/* RFC 1918 */
 	{ V4(198, 18, 0, 0), 15, IP_BENCHMARK },	/* RFC 2544 */
 	{ V4(198, 51, 100, 0), 24, IP_DOCUMENTATION },	/* RFC 5737 */
@@ -89,7 +89,8 @@ static const struct class_block v6_blocks[] = {
 	/* Metadata services. */
 	{ V6(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254), 128, IP_METADATA }, /* EC2 */
 	{ V6(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x23), 128, IP_METADATA }, /* EKS */
-	{ V6(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254), 128, IP_METADATA }, /* Google */
+	/* Google */
+	{ V6(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254), 128, IP_METADATA },
 	/* Oracle */
 	{ V6(0xfd00, 0xc1, 0, 0, 0, 0, 0xa9fe, 0xa9fe), 128, IP_METADATA },
 	/* Akamai */
@@ -110,8 +111,9 @@ static const struct class_block v6_blocks[] = {
 	{ V6(0x2001, 0, 0, 0, 0, 0, 0, 0), 23, IP_RESERVED },
 	{ V6(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32, IP_DOCUMENTATION },
 	{ V6(0x2002, 0, 0, 0, 0, 0, 0, 0), 16, IP_RESERVED },	/* 6to4 */
-	{ V6(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20, IP_DOCUMENTATION }, /* RFC 9637 */
-	{ V6(0x2000, 0, 0, 0, 0, 0, 0, 0), 3, IP_PUBLIC },	/* RFC 4291 2.4 */
+	/* RFC 9637 */
+	{ V6(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20, IP_DOCUMENTATION },
+	{ V6(0x2000, 0, 0, 0, 0, 0, 0, 0), 3, IP_PUBLIC },	/* RFC 4291 */
 	{ V6(0xfc00, 0, 0, 0, 0, 0, 0, 0), 7, IP_PRIVATE },	/* RFC 4193 */
 	{ V6(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10, IP_LINK_LOCAL },	/* RFC 4291 */
 	{ V6(0xfec0, 0, 0, 0, 0, 0, 0, 0), 10, IP_PRIVATE },	/* RFC 3879 */
@@ -173,10 +175,10 @@ static const struct {
 	{ V6(0, 0, 0, 0, 0, 0, 0, 0), 96, 12, 0 },		/* compatible */
 	{ V6(0, 0, 0, 0, 0xffff, 0, 0, 0), 96, 12, 0 },		/* translated */
 	{ V6(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96, 12, 0 },	/* NAT64 */
-	{ V6(0x64, 0xff9b, 1, 0, 0, 0, 0, 0), 48, 12, 0 },	/* NAT64, local */
+	{ V6(0x64, 0xff9b, 1, 0, 0, 0, 0, 0), 48, 12, 0 },	/* NAT64 */
 	{ V6(0x2002, 0, 0, 0, 0, 0, 0, 0), 16, 2, 0 },		/* 6to4 */
-	{ V6(0x2001, 0, 0, 0, 0, 0, 0, 0), 32, 4, 0 },		/* Teredo server */
-	{ V6(0x2001, 0, 0, 0, 0, 0, 0, 0), 32, 12, 0xff },	/* Teredo client */
+	{ V6(0x2001, 0, 0, 0, 0, 0, 0, 0), 32, 4, 0 },	/* Teredo: server */
+	{ V6(0x2001, 0, 0, 0, 0, 0, 0, 0), 32, 12, 0xff }, /* and client */
 };
 
 static void find_carried(const uint8_t b[16], struct carried *c)

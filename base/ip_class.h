@@ -27,7 +27,7 @@ enum ip_class {
 	IP_MULTICAST,
 	IP_DOCUMENTATION,
 	IP_BENCHMARK,		/* 198.18.0.0/15, 2001:2::/48 */
-	IP_RESERVED,		/* 240/4, broadcast, 192.0.0.0/24, and the rest */
+	IP_RESERVED,		/* 240/4, 192.0.0.0/24 and the rest */
 	IP_HOST,		/* an address or on-link prefix of this host */
 
 	IP_CLASSES
@@ -46,7 +46,8 @@ struct ip_hosts {
 	struct ip_net net[];
 };
 
-bool ip_hosts_has(const struct ip_hosts *h, const struct ip_addr *a); /* NULL ok */
+/* False for NULL @h. */
+bool ip_hosts_has(const struct ip_hosts *h, const struct ip_addr *a);
 
 /* ip_classify(), then IP_HOST for a public address that @hosts holds. */
 enum ip_class ip_classify_here(const struct ip_addr *a,

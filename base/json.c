@@ -21,22 +21,23 @@ static void put(struct json *j, struct str s)
 		keep_first(j, buf_add_str(j->out, s));
 }
 
-/*
- * What a reader of JSON lines or a terminal could take for something else:
- * line separators and, since a record is shown to people, the marks that turn
- * the direction of text around or are not seen at all.
- */
 static bool must_escape(uint32_t cp)
 {
-	if (cp < 0x20 || cp == '"' || cp == '\\')
-		return true;
-	if (cp >= 0x7f && cp <= 0x9f)
-		return true;
-	if (cp >= 0x200b && cp <= 0x200f)
-		return true;
-	if (cp >= 0x2028 && cp <= 0x202e)
-		return true;
-	return (cp >= 0x2060 && cp <= 0x206f) || cp == 0xfeff || cp == 0x61c;
+	return cp == '"' || cp == '\\' || utf8_is_hidden(cp);
+}
+
+/* Beyond U+FFFF JSON has two escapes (RFC 8259 7). */
+static void put_code_units(struct json *j, uint32_t cp)
+{
+	if (j->err)
+		return;
+	if (cp <= 0xffff) {
+		keep_first(j, buf_printf(j->out, "\\u%04" PRIx32, cp));
+		return;
+	}
+	cp -= 0x10000;
+	keep_first(j, buf_printf(j->out, "\\u%04" PRIx32 "\\u%04" PRIx32,
+				 0xd800 | cp >> 10, 0xdc00 | (cp & 0x3ff)));
 }
 
 static void put_escaped(struct json *j, uint32_t cp)
@@ -58,8 +59,7 @@ static void put_escaped(struct json *j, uint32_t cp)
 		put(j, STR("\\t"));
 		break;
 	default:
-		if (!j->err)
-			keep_first(j, buf_printf(j->out, "\\u%04" PRIx32, cp));
+		put_code_units(j, cp);
 	}
 }
 

@@ -8,6 +8,7 @@ noinst_LIBRARIES += %D%/libbase.a
 	%D%/fd.c %D%/fd.h \
 	%D%/hash.c %D%/hash.h \
 	%D%/id.c %D%/id.h \
+	%D%/ini.c %D%/ini.h \
 	%D%/ip_addr.c %D%/ip_addr.h \
 	%D%/ip_class.c %D%/ip_class.h \
 	%D%/json.c %D%/json.h \
@@ -15,6 +16,7 @@ noinst_LIBRARIES += %D%/libbase.a
 	%D%/log.c %D%/log.h \
 	%D%/mem.c %D%/mem.h \
 	%D%/reason.c %D%/reason.h \
+	%D%/seccomp.c %D%/seccomp.h \
 	%D%/str.c %D%/str.h \
 	%D%/utf8.c %D%/utf8.h
 

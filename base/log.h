@@ -27,6 +27,9 @@ void log_line(enum log_level level, const char *fmt, ...) PRINTF(2, 3);
 #define log_warn(...)	log_line(LOG_WARN, __VA_ARGS__)
 #define log_info(...)	log_line(LOG_INFO, __VA_ARGS__)
 #define log_debug(...) \
-	do { if (log_wants(LOG_DEBUG)) log_line(LOG_DEBUG, __VA_ARGS__); } while (0)
+	do { \
+		if (log_wants(LOG_DEBUG)) \
+			log_line(LOG_DEBUG, __VA_ARGS__); \
+	} while (0)
 
 #endif /* BASE_LOG_H */

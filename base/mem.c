@@ -84,7 +84,7 @@ struct arena_chunk {
 };
 
 struct arena {
-	struct arena_chunk *chunk;	/* the one being filled, then the rest */
+	struct arena_chunk *chunk;	/* being filled, then the rest */
 	size_t budget;
 	size_t taken;			/* sum of the chunks' sizes */
 	size_t used;			/* sum of the pieces */

@@ -33,7 +33,7 @@ void arena_free(struct arena *a);	/* NULL is fine */
 /* Zeroed and aligned for any type; NULL when the budget or memory is spent. */
 NODISCARD void *arena_get(struct arena *a, size_t size);
 NODISCARD void *arena_get_array(struct arena *a, size_t n, size_t size);
-/* A copy inside the arena, NUL-terminated behind its end; .p NULL on failure. */
+/* A copy inside the arena, a NUL behind its end; .p is NULL on failure. */
 NODISCARD struct str arena_str(struct arena *a, struct str s);
 size_t arena_used(const struct arena *a);
 

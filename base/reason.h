@@ -30,14 +30,14 @@ enum reason {
 	REASON_HOST_DENIED,		/* by a deny rule */
 	REASON_PORT_NOT_ALLOWED,
 	REASON_PROTOCOL_NOT_ALLOWED,
-	REASON_PROTOCOL_MISMATCH,	/* first bytes are not what the rule says */
+	REASON_PROTOCOL_MISMATCH,	/* first bytes against the rule */
 	REASON_NAME_MISMATCH,		/* SNI is not the name that was asked */
 	REASON_HOST_MISMATCH,		/* Host is not the request target */
 	REASON_SNI_MISSING,
 	REASON_SNI_INVALID,
 	REASON_TYPE_NOT_ALLOWED,	/* DNS question type */
 	/* policy: addresses */
-	REASON_ADDRESS_NOT_ALLOWED,	/* a literal, or outside the rule's range */
+	REASON_ADDRESS_NOT_ALLOWED,	/* literal, or out of the range */
 	REASON_ADDRESS_DENIED,
 	REASON_ADDRESS_UNSPECIFIED,
 	REASON_ADDRESS_LOOPBACK,
@@ -50,7 +50,7 @@ enum reason {
 	REASON_ADDRESS_BENCHMARK,
 	REASON_ADDRESS_RESERVED,
 	REASON_ADDRESS_HOST,
-	REASON_TRANSPORT_NOT_ALLOWED,	/* UDP, ICMP, SCTP: seen by the firewall */
+	REASON_TRANSPORT_NOT_ALLOWED,	/* UDP, ICMP, SCTP: firewall */
 	/* the request */
 	REASON_REQUEST_MALFORMED,
 	REASON_AUTHORITY_INVALID,
@@ -80,7 +80,7 @@ enum reason {
 	REASON_CONNECT_TIMEOUT,
 	REASON_CONNECT_UNREACHABLE,
 	REASON_CONNECT_FAILED,
-	REASON_ORIGIN_PROTOCOL,		/* an answer that is not HTTP as we demand */
+	REASON_ORIGIN_PROTOCOL,		/* the answer is not valid HTTP */
 	REASON_ORIGIN_TRUNCATED,
 	REASON_ORIGIN_TIMEOUT,
 	/* ours */
@@ -101,11 +101,11 @@ enum reason {
 struct reason_info {
 	const char *word;		/* "host_not_allowed" */
 	enum reason_kind kind;
-	uint16_t http_status;		/* for a refusal in HTTP; 0: none is sent */
+	uint16_t http_status;		/* of a refusal; 0: none is sent */
 	const char *proxy_error;	/* RFC 9209 2.3 error type, or NULL */
 	uint8_t socks_reply;		/* RFC 1928 6 */
 	uint16_t ede;			/* RFC 8914 info code */
-	const char *sentence;		/* for a person, without host and port */
+	const char *sentence;		/* for a person, without host, port */
 };
 
 const struct reason_info *reason_info(enum reason r);

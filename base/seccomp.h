@@ -3,8 +3,16 @@
  * seccomp.h - a table of system calls becomes a loaded filter
  *
  * The home of libseccomp.  Callers give a table; foreign ABIs (x32, i386, ...)
- * are killed by every filter made here.  A rule whose system call does not
- * exist on this architecture is passed over.
+ * are killed by every filter made here.
+ *
+ * Rules for one system call are alternatives: an action is taken when one of
+ * its rules holds.  They must not overlap with different actions, and a rule
+ * without arguments is the whole of its system call: libseccomp keeps no order.
+ * So "only these values" is written as rules for the values that are left out.
+ *
+ * A rule whose system call this architecture lacks is passed over.  A name that
+ * libseccomp does not know at all is too, but in a rule that restricts what is
+ * otherwise allowed it is an error (-ENOSYS).
  */
 #ifndef BASE_SECCOMP_H
 #define BASE_SECCOMP_H
@@ -20,7 +28,12 @@ enum seccomp_do {
 	SECCOMP_DO_KILL,	/* the process, SIGSYS */
 };
 
-/* An argument test: (arg[index] & mask) == value, or != with @negate. */
+/*
+ * An argument test: (arg[index] & mask) == value, or != with @negate.  Where
+ * the kernel takes an int, mask with 0xffffffff: it ignores the upper half, and
+ * so must the test.  A rule has at most one test with @negate and a mask that
+ * is not all ones, and no two tests of one argument.
+ */
 struct seccomp_arg {
 	uint8_t index;
 	uint8_t negate;
@@ -50,16 +63,25 @@ struct seccomp_policy {
  */
 NODISCARD int seccomp_load_policy(const struct seccomp_policy *p,
 				  const char **ret_what);
+struct sock_filter;
+
 /**
  * seccomp_compile() - The same as a BPF program, to be loaded later without
  *                     libseccomp (a struct sock_fprog's contents)
  * @ret_prog:	array of struct sock_filter; the caller frees with mem_free()
  * @ret_n:	its length in instructions
  */
-struct sock_filter;
 NODISCARD int seccomp_compile(const struct seccomp_policy *p,
 			      struct sock_filter **ret_prog, size_t *ret_n,
 			      const char **ret_what);
+
+/**
+ * seccomp_load_compiled() - Set no_new_privs and load @prog, for all threads
+ *
+ * Two system calls and nothing else: fit for a child between clone and exec.
+ *
+ * Return: 0 or -errno
+ */
 NODISCARD int seccomp_load_compiled(const struct sock_filter *prog, size_t n);
 
 #endif /* BASE_SECCOMP_H */

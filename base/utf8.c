@@ -33,3 +33,25 @@ size_t utf8_next(struct str s, uint32_t *ret)
 	*ret = cp;
 	return n;
 }
+
+bool utf8_is_hidden(uint32_t cp)
+{
+	static const struct {
+		uint32_t first, last;
+	} hidden[] = {
+		{ 0x0000, 0x001f }, { 0x007f, 0x009f },	/* controls */
+		{ 0x00ad, 0x00ad },			/* soft hyphen */
+		{ 0x061c, 0x061c },			/* Arabic letter mark */
+		{ 0x200b, 0x200f },			/* zero width, marks */
+		{ 0x2028, 0x202e },			/* lines, embeddings */
+		{ 0x2060, 0x206f },			/* joiners, isolates */
+		{ 0xfeff, 0xfeff },			/* byte order mark */
+		{ 0xe0000, 0xe007f },			/* tags */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(hidden); i++) {
+		if (cp >= hidden[i].first && cp <= hidden[i].last)
+			return true;
+	}
+	return false;
+}

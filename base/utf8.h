@@ -19,4 +19,12 @@
  */
 size_t utf8_next(struct str s, uint32_t *ret);
 
+/**
+ * utf8_is_hidden() - Whether @cp can make a text look like another
+ *
+ * Control characters (C0, DEL, C1), line and paragraph separators, and the
+ * marks that turn the direction of text around or take no room.
+ */
+bool utf8_is_hidden(uint32_t cp);
+
 #endif /* BASE_UTF8_H */
