@@ -4,3 +4,5 @@ include tests/unit/local.mk
 include tests/fuzz/local.mk
 include tests/lint/local.mk
 EXTRA_DIST += %D%/README.md
+
+include tests/e2e/local.mk

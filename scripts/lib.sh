@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+# lib.sh - what quickstart and check share: packages, building, words
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+jobs=$(nproc)
+
+build_packages="gcc make autoconf automake pkg-config libevent-dev libc-ares-dev
+	libnftnl-dev libmnl-dev libinih-dev libseccomp-dev libmd-dev
+	libjansson-dev libcmocka-dev ca-certificates"
+lab_packages="iproute2 nftables openssl util-linux curl python3 python3-dnspython"
+test_packages="clang libclang-rt-14-dev python3-pytest python3-h11 wget git
+	bind9-dnsutils netcat-openbsd uidmap procps nodejs strace xz-utils"
+
+say() {
+	printf '%s: %s\n' "$(basename "$0")" "$*"
+}
+
+die() {
+	printf '%s: %s\n' "$(basename "$0")" "$*" >&2
+	exit 1
+}
+
+need_root() {
+	[ "$(id -u)" = 0 ] ||
+		die "needs root to make its lab: sudo ./scripts/$(basename "$0")"
+}
+
+# install_missing PACKAGE...: apt-get only what is not there yet
+install_missing() {
+	missing=
+	for package; do
+		case $package in
+		nodejs) command -v node >/dev/null && continue ;;
+		esac
+		dpkg-query -W -f '${Status}' "$package" 2>/dev/null |
+			grep -q 'ok installed' || missing="$missing $package"
+	done
+	[ -n "$missing" ] || return 0
+	command -v apt-get >/dev/null ||
+		die "needs these Debian packages:$missing"
+	say "installing$missing"
+	{
+		apt-get update -qq &&
+		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+			--no-install-recommends $missing
+	} >"${TMPDIR:-/tmp}/penstock-apt.log" 2>&1 ||
+		die "apt-get failed; see ${TMPDIR:-/tmp}/penstock-apt.log"
+}
+
+# build_tree NAME [CONFIGURE ARGUMENT...]: configure and make in build/NAME
+build_tree() {
+	name=$1
+	shift
+	dir=$top/build/$name
+	mkdir -p "$dir"
+	if [ ! -x "$top/configure" ] ||
+	   [ "$top/configure.ac" -nt "$top/configure" ]; then
+		say "making configure"
+		(cd "$top" && autoreconf -fi) >"$dir/autoreconf.log" 2>&1 || {
+			tail -n 20 "$dir/autoreconf.log" >&2
+			die "autoreconf failed"
+		}
+	fi
+	[ -f "$dir/Makefile" ] ||
+		(cd "$dir" && "$top/configure" -q "$@") >"$dir/configure.log" 2>&1 || {
+			tail -n 20 "$dir/configure.log" >&2
+			die "configure failed; see $dir/config.log"
+		}
+	make -C "$dir" -s -j"$jobs" >"$dir/make.log" 2>&1 || {
+		grep -E 'error|warning|\*\*\*' "$dir/make.log" | tail -n 20 >&2
+		die "the build failed; see $dir/make.log"
+	}
+}

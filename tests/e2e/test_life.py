@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a run begins, ends, and fails."""
+import os
+import signal
+import subprocess
+
+import pytest
+
+from conftest import POLICY, children, daemon_of, gone
+
+
+def lines(stream, n):
+    return [stream.readline().decode().strip() for _ in range(n)]
+
+
+@pytest.mark.parametrize("text,place", [
+    ("[allow a]\nhost = web.example.com\n", ":2:"),
+    ("[allow a]\nhosts = web.example.com\nports = 99999\n", ":3:"),
+    ("[alow a]\nhosts = web.example.com\n", ":1:"),
+    ("hosts = web.example.com\n", ":1:"),
+    ("[allow a\nhosts = web.example.com\n", ":1:"),
+    ("[allow a]\nhosts = *.com\n", ":2:"),                 # POL-12
+    ("[allow a]\n[allow b]\nhosts = web.example.com\n", ":1:"),
+    ("[allow a]\nhosts = a.example.com\n[allow a]\nhosts = b.example.com\n",
+     ":3:"),
+])
+def test_a_wrong_policy_is_125_with_file_and_line(as_user, text, place):
+    got = as_user.sh("echo started", policy=text)
+    assert got.code == 125
+    assert got.out == ""
+    assert ".ini" + place in got.err, got.err
+    assert "error:" in got.err
+
+
+def test_a_policy_that_is_not_there_or_not_readable_is_125(as_user, lab):
+    got = as_user.sh("echo started", policy=None,
+                     options=["--policy", "/nowhere/at/all.ini"])
+    assert (got.code, got.out) == (125, "")
+    assert "/nowhere/at/all.ini" in got.err
+    secret = os.path.join(lab.dir, "unreadable.ini")
+    with open(secret, "w", encoding="ascii") as out:
+        out.write(POLICY)
+    os.chmod(secret, 0o600)
+    got = as_user.sh("echo started", policy=None, options=["--policy", secret])
+    assert (got.code, got.out) == (125, "")
+    assert "Permission denied" in got.err
+
+
+@pytest.mark.parametrize("value", ["web.example.com\nx = y", "a b", "a\"b",
+                                   "web.example.com:0", "b\u00fccher.example",
+                                   "169.254.169.254", "*.com", ""])
+def test_a_wrong_allow_is_125_and_said_on_one_line(as_user, value):
+    # POL-18
+    got = as_user.sh("echo started", policy=None, options=["--allow", value])
+    assert (got.code, got.out) == (125, "")
+    assert got.err.startswith("penstock:")
+
+
+def test_the_whole_tree_is_gone_when_the_command_ends(penstock):
+    # SBX-21
+    process = penstock.start("sh", "-c", """
+        setsid sleep 999 & (sleep 999 & sleep 999) &
+        sh -c 'trap "" TERM INT HUP; sleep 999' &
+        echo up; read -r go; exit 3""")
+    assert lines(process.stdout, 1) == ["up"]
+    below = children(process.pid)
+    assert len(below) >= 5
+    process.stdin.write(b"go\n")
+    process.stdin.flush()
+    assert process.wait(30) == 3
+    assert gone(below)
+
+
+def test_kill_9_of_penstock_leaves_nothing_behind(penstock):
+    # SBX-32
+    process = penstock.start("sh", "-c", "sleep 999 & echo up; sleep 999")
+    assert lines(process.stdout, 1) == ["up"]
+    below = children(process.pid)
+    run = next(p for p in [process.pid] + below
+               if os.readlink("/proc/%d/exe" % p).endswith("/penstock"))
+    below = children(run)
+    os.kill(run, signal.SIGKILL)
+    process.wait(30)
+    assert gone(below)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT,
+                                    signal.SIGHUP, signal.SIGUSR1])
+def test_signals_reach_the_command(as_user, number):
+    name = signal.Signals(number).name[3:]
+    process = as_user.start("sh", "-c", "trap 'echo got; exit 9' %s; echo up;"
+                            "while :; do sleep 0.05; done" % name)
+    assert lines(process.stdout, 1) == ["up"]
+    run = next(p for p in [process.pid] + children(process.pid)
+               if os.readlink("/proc/%d/exe" % p).endswith("/penstock"))
+    os.kill(run, number)
+    out, _ = process.communicate(timeout=30)
+    assert out == b"got\n"
+    assert process.returncode == 9
+
+
+def test_a_command_that_dies_of_a_signal_is_reported_as_such(as_user):
+    got = as_user.sh("kill -SEGV $$")
+    assert got.code in (128 + signal.SIGSEGV, -signal.SIGSEGV)
+
+
+def test_when_penstockd_is_killed_the_sandbox_is_shut_not_open(as_user, lab):
+    process = as_user.start("sh", "-c", """
+        curl -sS http://web.example.com/before
+        echo up; read -r go
+        curl -sS --max-time 20 http://web.example.com/after; echo $?
+        curl -sS --noproxy '*' --max-time 20 http://203.0.113.10/after; echo $?
+        dig +time=2 +tries=1 web.example.com >/dev/null; echo $?
+        exit 5""")
+    assert lines(process.stdout, 2) == ["lab GET /before host=web.example.com",
+                                        "up"]
+    before = len(lab.origin_seen())
+    daemon = daemon_of(process)
+    assert daemon is not None
+    os.kill(daemon, signal.SIGKILL)
+    assert gone([daemon])
+    process.stdin.write(b"go\n")
+    out, err = process.communicate(timeout=60)
+    assert b"lab GET" not in out
+    assert b"0\n" not in out
+    assert process.returncode == 5
+    assert b"penstockd" in err
+    assert lab.origin_seen(before) == []
+
+
+def test_500_first_commands_find_the_network_ready(as_user):
+    # SBX-03, at a size for every check.
+    for _ in range(40):
+        got = as_user.curl("http://web.example.com/")
+        assert got.out == "lab GET / host=web.example.com\n", got.err
+
+
+def test_parallel_runs_do_not_meet(penstock):
+    # SBX-31
+    running = [penstock.start("curl", "-sS", "https://web.example.com/%d" % i)
+               for i in range(20)]
+    for i, process in enumerate(running):
+        out, err = process.communicate(timeout=120)
+        assert out.decode() == "lab GET /%d host=web.example.com\n" % i, err
+
+
+def test_a_thousand_tunnels_under_the_usual_descriptor_limit(as_user):
+    got = as_user.python(r"""
+import resource, socket
+resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096)) \
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[1] >= 4096 else None
+held = []
+for i in range(1000):
+    s = socket.create_connection(("git.example.com", 7), 60)
+    held.append(s)
+for i, s in enumerate(held):
+    s.sendall(b"%d\n" % i)
+print(all(s.recv(100) == b"%d\n" % i for i, s in enumerate(held)))
+""", policy=POLICY + "\n[allow echo]\nhosts = git.example.com\nports = 7\n"
+        "addresses = 203.0.113.0/24\nreason = echo\nowner = tests\n",
+        options=["--no-proxy-env"], timeout=300)
+    assert got.out == "True\n", got.err
+    assert len(got.flows(ev="flow_close")) == 1000
+
+
+def test_a_slow_reader_gets_everything(as_user):
+    got = as_user.python(r"""
+import socket
+s = socket.create_connection(("git.example.com", 19), 60)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+s.sendall(b"20000000\n")
+total = 0
+while part := s.recv(1500):
+    total += len(part)
+print(total)
+""", policy=POLICY + "\n[allow zeros]\nhosts = git.example.com\nports = 19\n"
+        "addresses = 203.0.113.0/24\nreason = zeros\nowner = tests\n",
+        options=["--no-proxy-env"], timeout=300)
+    assert got.out == "20000000\n", got.err
+
+
+def test_records_that_cannot_be_written_refuse_new_flows(as_user):
+    # LOG-12
+    got = as_user.lab.host.run(
+        as_user.argv(["curl", "-sS", "http://web.example.com/"],
+                     records="/dev/full"), uid=as_user.uid,
+        cwd=as_user.workdir(), env=as_user.env(), capture_output=True,
+        text=True, timeout=60, stdin=subprocess.DEVNULL)
+    assert "lab GET" not in got.stdout
+    assert got.returncode != 0 or "audit_unavailable" in got.stdout
+
+
+def test_usage_errors_teach(as_user):
+    got = as_user.lab.host.run([as_user.program, "run", "--alow", "x", "--",
+                                "true"], capture_output=True, text=True)
+    assert got.returncode == 125
+    assert "--allow" in got.stderr
+    got = as_user.lab.host.run([as_user.program, "--help"],
+                               capture_output=True, text=True)
+    assert got.returncode == 0 and "penstock run" in got.stdout

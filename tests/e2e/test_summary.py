@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run says about itself when it is over."""
+import json
+import os
+import pty
+import select
+import subprocess
+
+from conftest import USER
+
+
+def test_the_summary_names_what_was_reached_and_refused(penstock):
+    got = penstock.sh("""
+        curl -sS -o /dev/null https://web.example.com/
+        curl -sS -o /dev/null https://denied.example.net/
+        curl -sS -o /dev/null https://denied.example.net/
+        curl -sS -o /dev/null http://169.254.169.254/
+        exit 4""", options=["--summary"])
+    assert got.code == 4
+    assert got.out == ""
+    text = got.err
+    assert "exit 4" in text
+    assert "reached" in text and "web.example.com:443" in text
+    assert "refused" in text and "denied.example.net:443" in text
+    assert "host_not_allowed" in text and "x2" in text
+    assert "address_metadata" in text
+    assert "--allow denied.example.net" in text
+    assert "--allow 169.254" not in text
+    assert got.records_path in text
+
+
+def test_without_a_terminal_nothing_is_added(penstock):
+    got = penstock.sh("curl -sS http://denied.example.net/ >/dev/null; true")
+    assert (got.code, got.out, got.err) == (0, "", "")
+
+
+def test_json_is_one_object_with_the_same_facts(penstock):
+    path = os.path.join(penstock.workdir(), "summary.json")
+    got = penstock.sh("curl -sS -o /dev/null https://web.example.com/;"
+                      "curl -sS -o /dev/null https://denied.example.net/;"
+                      "exit 6", options=["--json=" + path])
+    assert got.code == 6
+    with open(path, encoding="utf-8") as said:
+        summary = json.load(said)
+    assert summary["exit"] == 6
+    assert [r["host"] for r in summary["reached"]] == ["web.example.com"]
+    assert summary["refused"][0]["host"] == "denied.example.net"
+    assert summary["refused"][0]["reason"] == "host_not_allowed"
+    assert summary["run"]
+
+
+def test_quiet_says_nothing(as_user):
+    got = as_user.sh("curl -sS -o /dev/null https://denied.example.net/; exit 0",
+                     options=["--quiet", "--summary"])
+    assert got.err.count("penstock:") == 0
+
+
+def test_observe_lets_names_through_and_writes_the_policy(as_user):
+    # FR-06: what would have been refused is recorded so, and the policy that
+    # would have allowed it is written; address classes are never opened.
+    path = os.path.join(as_user.workdir(), "learnt.ini")
+    if os.path.exists(path):
+        os.unlink(path)
+    policy = ("[allow range]\naddresses = 203.0.113.0/24 2001:db8:3::/48\n"
+              "ports = 1-65535\nreason = lab\nowner = tests\n")
+    got = as_user.sh("curl -sS http://web.example.com/;"
+                     "curl -sS http://metadata.example.com/; echo",
+                     policy=policy,
+                     options=["--observe", "--write-policy", path])
+    assert "address_metadata" in got.out
+    would = {r["host"] for r in got.records if r["act"] == "would_deny"}
+    assert "web.example.com" in would
+    with open(path, encoding="utf-8") as learnt:
+        text = learnt.read()
+    assert "web.example.com" in text
+    assert "hosts = metadata.example.com" not in text.replace("     ", " ")
+
+
+def test_every_record_is_one_line_of_json_with_the_common_fields(as_user):
+    # LOG-01, LOG-10
+    got = as_user.sh("curl -sS 'http://web.example.com/%0d%0a{\"act\":\"allow\"}';"
+                     "curl -sS https://web.example.com/ -o /dev/null;"
+                     "curl -sS https://denied.example.net/ -o /dev/null")
+    seqs = []
+    for record in got.records:
+        for key in ("v", "ts", "seq", "ev", "act", "run", "policy"):
+            assert key in record, record
+        seqs.append(record["seq"])
+        if record["ev"].startswith("flow_"):
+            assert record["via"] and record["dst_port"]
+    assert seqs == sorted(seqs) and len(set(seqs)) == len(seqs)
+    assert got.records[0]["ev"] == "run_start"
+    assert got.records[-1]["ev"] == "run_end"
+
+
+def test_our_own_self_test_is_marked_and_left_out(as_user):
+    # LOG-11
+    got = as_user.run("true", options=["--summary"])
+    assert any(r.get("internal") for r in got.records)
+    assert "invalid" not in got.err
+
+
+def terminal(penstock, command, script, options=()):
+    """Run in a real pseudo-terminal; @script is [(wait for, then type)]."""
+    master, slave = pty.openpty()
+    process = penstock.lab.host.popen(
+        penstock.argv(command, options=options,
+                      records=penstock.records_path()),
+        uid=penstock.uid, cwd=penstock.workdir(),
+        env=penstock.env({"TERM": "dumb"}), stdin=slave, stdout=slave,
+        stderr=slave, start_new_session=True,
+        preexec_fn=lambda: __import__("fcntl").ioctl(0, 0x540E, 0))
+    os.close(slave)
+    seen = b""
+    steps = list(script)
+    while True:
+        ready, _, _ = select.select([master], [], [], 60)
+        assert ready, (seen, steps)
+        try:
+            data = os.read(master, 65536)
+        except OSError:
+            break
+        if not data:
+            break
+        seen += data
+        while steps and steps[0][0] in seen:
+            wait, keys = steps.pop(0)
+            seen = seen[seen.index(wait) + len(wait):]
+            os.write(master, keys)
+    process.wait(60)
+    os.close(master)
+    assert not steps, (seen, steps)
+    return process.returncode, seen
+
+
+def test_an_interactive_shell_has_a_terminal_and_job_control(penstock):
+    code, seen = terminal(
+        penstock, ["bash", "--norc", "--noprofile", "-i"],
+        [(b"$ ", b"tty && stty size >/dev/null && echo term''inal\n"),
+         (b"terminal", b"sleep 999\n"),
+         (b"sleep 999", b"\x03"),               # one Ctrl-C ends the sleep only
+         (b"^C", b"echo st''ill\n"),
+         (b"still", b"sleep 999\n"),
+         (b"sleep 999", b"\x1a"),               # Ctrl-Z stops it: job control
+         (b"Stopped", b"kill %1; exit 8\n")])
+    assert code == 8, seen
+    assert b"no job control" not in seen
+
+
+def test_the_summary_comes_by_itself_on_a_terminal(as_user):
+    code, seen = terminal(as_user, ["true"], [(b"exit 0", b"")])
+    assert code == 0
+    assert b"record" in seen
+    assert subprocess and USER
