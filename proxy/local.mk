@@ -4,6 +4,7 @@ noinst_LIBRARIES += %D%/libproxy.a
 %C%_libproxy_a_SOURCES = \
 	%D%/ctl_proto.h \
 	%D%/conn.h \
+	%D%/dial.c %D%/dial.h \
 	%D%/listener.c %D%/listener.h \
 	%D%/mailbox.c %D%/mailbox.h \
 	%D%/nflog.c %D%/nflog.h \

@@ -11,3 +11,10 @@ TESTS += %D%/relay_test
 %C%_relay_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=recv
 %C%_relay_test_LDADD = tests/unit/libproxylab.a proxy/libproxy.a base/libbase.a \
 	$(EVENT_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
+
+check_PROGRAMS += %D%/dial_test
+TESTS += %D%/dial_test
+%C%_dial_test_SOURCES = %D%/dial_test.c
+%C%_dial_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(EVENT_CFLAGS)
+%C%_dial_test_LDADD = tests/unit/libproxylab.a proxy/libproxy.a base/libbase.a \
+	$(EVENT_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)

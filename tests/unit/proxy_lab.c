@@ -125,6 +125,9 @@ int lab_listen(const char *addr, uint16_t port, uint16_t *ret_port)
 
 	assert_true(fd >= 0);
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	/* A local route is no address of an interface to IPv6's bind(). */
+	if (ss.ss_family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_FREEBIND, &on, sizeof(on));
 	assert_int_equal(bind(fd, (void *)&ss, n), 0);
 	assert_int_equal(listen(fd, 512), 0);
 	n = sizeof(ss);

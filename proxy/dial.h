@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dial.h - from a permitted name or literal to a connected socket
+ *
+ * Looks the name up, has each address judged when it is about to be dialled,
+ * and races what passes (RFC 8305).  Theory in dial.c.
+ */
+#ifndef PROXY_DIAL_H
+#define PROXY_DIAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/ip_addr.h"
+#include "base/ip_class.h"
+#include "base/reason.h"
+#include "base/str.h"
+#include "rules/rules.h"
+
+struct event_base;
+struct resolver;
+
+#define DIAL_DEADLINE_MS	30000	/* for the whole */
+#define DIAL_CONNECT_MS		10000	/* for one attempt */
+#define DIAL_NEXT_MS		250	/* RFC 8305 5: Connection Attempt Delay */
+#define DIAL_RESOLUTION_MS	50	/* RFC 8305 3: Resolution Delay */
+#define DIAL_ATTEMPTS_MAX	16	/* connects, over the whole dial */
+
+struct dial;
+
+/**
+ * dial_permit_fn - The first address that passed is about to be dialled
+ * @answer:	what the rules said of it; borrowed for the call
+ *
+ * Called at most once, maybe inside dial_start().  Here the caller records
+ * that the flow opens.  Must not cancel the dial.
+ * Return: ALLOWED, or the reason to give up with
+ */
+typedef enum reason dial_permit_fn(void *arg, const struct ip_endpoint *dst,
+				   const struct rules_answer *answer);
+
+struct dial_result {
+	enum reason reason;	/* ALLOWED: connected */
+	int fd;			/* the callee's now; -1 otherwise */
+	/* Connected; else the last one tried; else one that was refused by the
+	 * rules; else family IP_NONE. */
+	struct ip_endpoint dst;
+	const char *rule;	/* that decided, when the rules refused all */
+	bool permitted;		/* dial_permit_fn was called and said ALLOWED */
+};
+
+/* Called once, from the loop, never inside dial_start() nor after
+ * dial_cancel().  The dial is gone when it is called. */
+typedef void dial_fn(void *arg, const struct dial_result *result);
+
+/* Milliseconds; 0 takes the default above. */
+struct dial_limits {
+	unsigned deadline_ms, connect_ms, next_ms, resolution_ms;
+};
+
+struct dial_config {
+	struct event_base *base;
+	struct resolver *resolver;
+	const struct ruleset *rules;		/* borrowed while it lasts */
+	const struct ip_hosts *const *hosts;	/* current snapshot; may hold NULL */
+	uint64_t tenant;
+	struct str host;	/* canonical and judged; copied. Empty: @addr */
+	struct ip_addr addr;	/* the literal; with @host: tried first when it
+				 * is among the answers; IP_NONE: no wish */
+	enum ip_family prefer;	/* which family first; IP_NONE: v6 */
+	uint16_t port;
+	struct dial_limits limits;
+	dial_permit_fn *permit;
+	dial_fn *fn;
+	void *arg;
+};
+
+/* 0 or -ENOMEM. */
+NODISCARD int dial_start(const struct dial_config *config, struct dial **ret);
+void dial_cancel(struct dial *d);	/* NULL is fine */
+
+#endif /* PROXY_DIAL_H */
