@@ -6,7 +6,7 @@ E2E_TESTS = \
 	%D%/test_doors.py %D%/test_explicit.py %D%/test_first_run.py \
 	%D%/test_life.py %D%/test_names.py %D%/test_summary.py \
 	%D%/test_transparent.py
-EXTRA_DIST += $(E2E_TESTS) tests/lab/lab.py tests/lab/dnsd.py \
+EXTRA_DIST += $(E2E_TESTS) tests/lab/demo.py tests/lab/lab.py tests/lab/dnsd.py \
 	tests/lab/names.py tests/lab/origin.py scripts/lib.sh
 
 e2e: all
