@@ -1,2 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
+noinst_LIBRARIES += %D%/libaudit.a
+%C%_libaudit_a_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+%C%_libaudit_a_SOURCES = \
+	%D%/dest.c %D%/dest.h \
+	%D%/record.c %D%/record.h \
+	%D%/writer.c %D%/writer.h
+
+AUDIT_LIBS = $(JANSSON_LIBS) -lpthread
 EXTRA_DIST += %D%/README.md

@@ -29,15 +29,18 @@ void audit_writer_free(struct audit_writer *w, int timeout_ms);
 
 /**
  * audit_sink_new() - A destination for records
- * @fd:		taken; regular file, pipe or socket; -1 for a sink that drops
+ * @fd:		taken, also on failure; regular file, pipe or socket; -1 for a
+ *		sink that drops everything
  * @labels:	copied
  */
 NODISCARD int audit_sink_new(struct audit_writer *w, int fd,
 			     const struct record_labels *labels,
 			     struct audit_sink **ret);
-/* A second descriptor that gets the same lines (the service's own log). */
+/* A second descriptor that gets the same lines (the service's own log); again:
+ * replaces it.  @fd is taken on success. */
 NODISCARD int audit_sink_tee(struct audit_sink *s, int fd);
-/* Replace the descriptor (log rotation): the old one is closed after a flush. */
+/* Replace the descriptor (log rotation): the old one is closed after a flush.
+ * @fd is taken on success; else the old one stays. */
 NODISCARD int audit_sink_reopen(struct audit_sink *s, int fd);
 
 /**
@@ -50,7 +53,8 @@ NODISCARD int audit_post(struct audit_sink *s, const struct record *r);
 void audit_tell(struct audit_sink *s, const struct record *r);
 /* Would audit_post() work now? Asked before a flow is allowed. */
 bool audit_ok(const struct audit_sink *s);
-uint64_t audit_seq(const struct audit_sink *s);		/* records posted */
+uint64_t audit_seq(struct audit_sink *s);	/* of the last record queued */
+uint64_t audit_lost(struct audit_sink *s);	/* records lost, ever */
 
 /* Wait until everything posted so far is written; -ETIMEDOUT, -EIO. */
 NODISCARD int audit_sink_flush(struct audit_sink *s, int timeout_ms);

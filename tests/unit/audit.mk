@@ -1,1 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
+AUDIT_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
+AUDIT_TEST_LIBS = audit/libaudit.a base/libbase.a $(AUDIT_LIBS) $(BASE_LIBS) \
+	$(CMOCKA_LIBS)
+
+check_PROGRAMS += %D%/record_test
+TESTS += %D%/record_test
+%C%_record_test_SOURCES = %D%/record_test.c
+%C%_record_test_CPPFLAGS = $(AUDIT_TEST_CPPFLAGS)
+%C%_record_test_LDADD = $(AUDIT_TEST_LIBS)
+
+check_PROGRAMS += %D%/writer_test
+TESTS += %D%/writer_test
+%C%_writer_test_SOURCES = %D%/writer_test.c
+%C%_writer_test_CPPFLAGS = $(AUDIT_TEST_CPPFLAGS)
+%C%_writer_test_LDADD = $(AUDIT_TEST_LIBS)
