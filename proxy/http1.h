@@ -21,6 +21,7 @@
 
 #define HTTP1_HEAD_MAX		65536	/* bytes of a whole head */
 #define HTTP1_LINE_MAX		16384	/* of the request line */
+#define HTTP1_METHOD_MAX	32
 #define HTTP1_FIELDS_MAX	128
 
 struct http1_field {
@@ -48,6 +49,7 @@ struct http1_head {
 	uint8_t minor;			/* HTTP/1.minor: 0 or 1 */
 	bool keep_alive;		/* as version and Connection say */
 	bool upgrade;			/* Connection: upgrade with an Upgrade field */
+	bool has_length;		/* a Content-Length was there: @length */
 	enum http1_framing framing;
 	uint64_t length;
 	struct http1_field field[HTTP1_FIELDS_MAX];
@@ -70,6 +72,13 @@ enum http1_result http1_parse_answer(struct str in, struct str method,
 				     struct http1_head *ret,
 				     enum reason *ret_why);
 
+/*
+ * Could a call of the parser have something new to say? @seen: bytes that the
+ * last call was given.  Spares a client that sends byte by byte, and us, the
+ * reading of the same lines for each byte.
+ */
+bool http1_head_grew(struct str in, size_t seen);
+
 enum http1_form {
 	HTTP1_ORIGIN_FORM,	/* "/path?query" */
 	HTTP1_ABSOLUTE_FORM,	/* "http://host[:port]/path" */
@@ -85,7 +94,8 @@ struct http1_target {
 	struct ip_addr addr;
 	uint16_t port;			/* with the scheme's default filled in */
 	struct str authority;		/* as sent */
-	struct str path;		/* with query; "/" when absent */
+	struct str path;		/* with query; "/" when absent; begins
+					 * with "?" when only the path is */
 };
 
 /* Userinfo, fragments, backslashes, controls and non-ASCII are refused. */
@@ -106,28 +116,60 @@ const struct http1_field *http1_field(const struct http1_head *head,
 
 /* --- bodies ----------------------------------------------------------------- */
 
+#define HTTP1_CHUNK_LINE_MAX	1024	/* bytes of a size line, extensions included */
+#define HTTP1_TRAILERS_MAX	8192	/* bytes of all trailer lines */
+#define HTTP1_TRAILER_FIELDS	32
+
 /*
- * Walks over body bytes without copying: http1_body_feed() says how many of
- * the bytes given belong to the body as it stands on the wire (chunk framing
- * and trailers included), and whether it is over.
+ * A body on the wire is taken apart into pieces, so that what is sent on can
+ * be written anew: no extension, no padding and no forbidden trailer passes.
+ * Nothing is copied; a line (chunk size, trailer) must stand whole in the
+ * input before it becomes a piece, and has the limits above.
  */
+enum http1_piece_kind {
+	HTTP1_PIECE_NONE,	/* feed more (behind the bytes used) */
+	HTTP1_PIECE_CHUNK,	/* a chunk of @size bytes begins */
+	HTTP1_PIECE_DATA,	/* @data, part of the body or of the chunk */
+	HTTP1_PIECE_CHUNK_END,
+	HTTP1_PIECE_LAST_CHUNK,	/* the chunk of size 0: trailers follow */
+	HTTP1_PIECE_TRAILER,	/* @trailer */
+	HTTP1_PIECE_END,	/* the body is over */
+	HTTP1_PIECE_BAD,	/* not a body: end the connection */
+};
+
+struct http1_piece {
+	enum http1_piece_kind kind;
+	uint64_t size;
+	struct str data;
+	struct http1_field trailer;
+	size_t used;		/* bytes of the input that this piece took */
+};
+
 struct http1_body {
 	enum http1_framing framing;
 	uint64_t left;		/* of the body, or of the chunk */
 	uint8_t state;
-	uint8_t digits;
-	uint16_t line;		/* bytes of the current line */
-	uint32_t trailer;	/* bytes of trailers */
+	uint8_t trailers;	/* lines seen */
+	uint16_t trailer_bytes;
 	bool from_origin;	/* blanks behind a chunk size are let pass */
 };
 
 void http1_body_init(struct http1_body *b, const struct http1_head *head,
 		     bool from_origin);
-/* Return: HTTP1_DONE when the body ends within @in, HTTP1_MORE, HTTP1_BAD.
- * @ret_used: bytes that belong to it. */
-enum http1_result http1_body_feed(struct http1_body *b, struct str in,
-				  size_t *ret_used);
-/* Was the end of the stream a proper end of this body? */
+/* The next piece at the front of @in; after END and BAD always the same. */
+void http1_body_next(struct http1_body *b, struct str in,
+		     struct http1_piece *ret);
+/* Is all of it seen? */
+bool http1_body_over(const struct http1_body *b);
+/* Is the end of the stream, now, a proper end of this body? */
 bool http1_body_may_end(const struct http1_body *b);
+
+/* --- fields ----------------------------------------------------------------- */
+
+/* Is @token an element of the comma list in any field named @name? */
+bool http1_list_has(const struct http1_head *head, struct str name,
+		    struct str token);
+/* RFC 9110 5.6.2: one or more tchar. */
+bool http1_is_token(struct str s);
 
 #endif /* PROXY_HTTP1_H */

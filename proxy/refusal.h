@@ -20,6 +20,7 @@ struct refusal {
 	const char *policy;	/* name */
 	const char *run;
 	const char *rule;	/* deciding rule, or NULL */
+	uint16_t status;	/* instead of the reason's own; 0: that one */
 	bool head_only;		/* answer to HEAD */
 	bool close;		/* say "Connection: close" */
 };

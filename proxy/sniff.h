@@ -13,7 +13,10 @@
 #include "base/str.h"
 #include "rules/host_name.h"
 
-#define SNIFF_HELLO_MAX	32768	/* bytes of a ClientHello with its records */
+#define SNIFF_HELLO_MAX	32768	/* bytes of a ClientHello with its head */
+#define SNIFF_RECORDS_MAX	256	/* records it may be cut into */
+/* What all this may take on the wire. */
+#define SNIFF_INPUT_MAX	(SNIFF_HELLO_MAX + SNIFF_RECORDS_MAX * 5)
 
 enum sniff_result {
 	SNIFF_MORE,	/* nothing decided yet */
@@ -30,7 +33,8 @@ struct sniff_hello {
 
 /**
  * sniff_hello() - A TLS ClientHello split over any records (RFC 8446 4.1.2)
- * @in:		all bytes from the connection's first
+ * @in:		all bytes from the connection's first; the most that is ever
+ *		needed is SNIFF_INPUT_MAX
  * @scratch:	room for SNIFF_HELLO_MAX bytes: the reassembled handshake
  * @ret_why:	on SNIFF_BAD: PROTOCOL_MISMATCH (not TLS), SNI_INVALID,
  *		HELLO_INCOMPLETE (over SNIFF_HELLO_MAX)

@@ -6,4 +6,5 @@ include tests/unit/audit.mk
 include tests/unit/resolver.mk
 include tests/unit/proxy.mk
 include tests/unit/proxy_data.mk
+include tests/unit/proxy_parse.mk
 include tests/unit/netns.mk

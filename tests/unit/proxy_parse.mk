@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+check_PROGRAMS += %D%/http1_test
+TESTS += %D%/http1_test
+%C%_http1_test_SOURCES = %D%/http1_test.c
+%C%_http1_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_http1_test_LDADD = proxy/libproxy.a base/libbase.a $(BASE_LIBS) \
+	$(CMOCKA_LIBS)
+
+check_PROGRAMS += %D%/http1_body_test
+TESTS += %D%/http1_body_test
+%C%_http1_body_test_SOURCES = %D%/http1_body_test.c
+%C%_http1_body_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_http1_body_test_LDADD = proxy/libproxy.a base/libbase.a $(BASE_LIBS) \
+	$(CMOCKA_LIBS)
+
+check_PROGRAMS += %D%/refusal_test
+TESTS += %D%/refusal_test
+%C%_refusal_test_SOURCES = %D%/refusal_test.c
+%C%_refusal_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
+%C%_refusal_test_LDADD = proxy/libproxy.a base/libbase.a $(BASE_LIBS) \
+	$(CMOCKA_LIBS) $(JANSSON_LIBS)
+
+check_PROGRAMS += %D%/http1_target_test
+TESTS += %D%/http1_target_test
+%C%_http1_target_test_SOURCES = %D%/http1_target_test.c
+%C%_http1_target_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_http1_target_test_LDADD = proxy/libproxy.a rules/librules.a \
+	base/libbase.a $(RULES_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
+
+check_PROGRAMS += %D%/sniff_test
+TESTS += %D%/sniff_test
+%C%_sniff_test_SOURCES = %D%/sniff_test.c
+%C%_sniff_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_sniff_test_LDADD = proxy/libproxy.a rules/librules.a base/libbase.a \
+	$(RULES_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
