@@ -1,16 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_LIBRARIES += %D%/libproxy.a
 %C%_libproxy_a_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(MNL_CFLAGS)
+
+# The life of a connection.
 %C%_libproxy_a_SOURCES = \
-	%D%/ctl_proto.h \
 	%D%/conn.h \
 	%D%/dial.c %D%/dial.h \
+	%D%/relay.c %D%/relay.h %D%/relay_pool.c %D%/relay_pool.h \
+	%D%/sock.c %D%/sock.h
+
+# The process around it.
+%C%_libproxy_a_SOURCES += \
+	%D%/broker.c %D%/broker.h \
+	%D%/ctl_proto.h \
+	%D%/host_addrs.c %D%/host_addrs.h \
+	%D%/isolate.c %D%/isolate.h %D%/isolate_filter.c \
 	%D%/listener.c %D%/listener.h \
 	%D%/mailbox.c %D%/mailbox.h \
 	%D%/nflog.c %D%/nflog.h \
-	%D%/relay.c %D%/relay.h %D%/relay_pool.c %D%/relay_pool.h \
 	%D%/sandbox.c %D%/sandbox.h \
-	%D%/sock.c %D%/sock.h \
 	%D%/worker.c %D%/worker.h
 
 PROXY_LIBS = $(EVENT_LIBS) $(MNL_LIBS)

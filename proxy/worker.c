@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "proxy/conn.h"
 #include "proxy/listener.h"
+#include "proxy/relay.h"
 #include "proxy/worker.h"
 #include "resolver/resolver.h"
 
@@ -95,6 +96,8 @@ int worker_new(unsigned index, struct worker **ret)
 	}
 	if (err == 0)
 		err = resolver_new(w->base, &w->resolver);
+	if (err == 0)
+		err = relay_pool_new(&w->relay);
 	if (err < 0) {
 		worker_free(w);
 		return err;
@@ -176,6 +179,19 @@ void worker_stop(struct worker *w)
 }
 
 /**
+ * worker_join() - Ask the thread to end, and wait until it has
+ */
+void worker_join(struct worker *w)
+{
+	struct worker_own *o = worker_own(w);
+
+	worker_stop(w);
+	if (o->started)
+		pthread_join(o->thread, NULL);
+	o->started = false;
+}
+
+/**
  * worker_free() - Join the thread and free; no sandbox may be left on it
  */
 void worker_free(struct worker *w)
@@ -185,12 +201,11 @@ void worker_free(struct worker *w)
 	if (!w)
 		return;
 	o = worker_own(w);
-	worker_stop(w);
-	if (o->started)
-		pthread_join(o->thread, NULL);
+	worker_join(w);
 	REQUIRE(list_empty(&w->sandboxes));
 	if (w->base)
 		conn_reclaim(w);
+	relay_pool_free(w->relay);
 	resolver_free(w->resolver);
 	if (w->reclaim)
 		event_free(w->reclaim);

@@ -43,7 +43,8 @@ NODISCARD int worker_call(struct worker *w, worker_fn *fn, void *arg);
 void worker_post(struct worker *w, struct mail *mail, mail_fn *fn);
 /* Ask for the reclaim at the end of this turn; on the worker's thread. */
 void worker_reclaim(struct worker *w);
-void worker_stop(struct worker *w);			/* asks; then join with: */
-void worker_free(struct worker *w);
+void worker_stop(struct worker *w);	/* asks; what was posted before is done */
+void worker_join(struct worker *w);	/* asks and waits */
+void worker_free(struct worker *w);	/* joins first; no sandbox may be left */
 
 #endif /* PROXY_WORKER_H */

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * isolate.h - the daemon gives up, in stages, all that it does not need
+ *
+ * Order: isolate_drop(), isolate_limits(), isolate_files(), then threads, then
+ * isolate_seal().  What fails is named in @ret_what and ends the start.
+ */
+#ifndef PROXY_ISOLATE_H
+#define PROXY_ISOLATE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/compiler.h"
+
+struct isolate_ids {
+	uid_t uid;
+	gid_t gid;
+};
+
+enum isolate_who {
+	ISOLATE_DAEMON,		/* sockets and memory; opens nothing */
+	ISOLATE_BROKER,		/* opens files; no network */
+};
+
+/**
+ * isolate_drop() - Other ids, no groups, no capability, no new privileges
+ * @ids:	to change to when started as root; NULL keeps the ids
+ *
+ * Never leaves the process with uid 0.  Return: 0, -EPERM for uid 0 or for
+ * ids that cannot be taken on, or -errno
+ */
+NODISCARD int isolate_drop(const struct isolate_ids *ids,
+			   const char **ret_what);
+
+/* No core dump, as many descriptors as the hard limit allows. */
+NODISCARD int isolate_limits(const char **ret_what);
+
+/**
+ * isolate_files() - Landlock: no file may be opened any more, by path
+ *
+ * Holds for this thread and those started after.  Return: 0, also where the
+ * kernel has no Landlock (@ret_active says), or -errno
+ */
+NODISCARD int isolate_files(bool *ret_active, const char **ret_what);
+
+/**
+ * isolate_seal() - Load the system call allow-list, for all threads
+ *
+ * What the list does not name ends the process.
+ */
+NODISCARD int isolate_seal(enum isolate_who who, const char **ret_what);
+
+/* Ends the process without what atexit() holds: sealed, it could do nothing
+ * but be killed for trying. */
+NORETURN void isolate_exit(int code);
+
+#endif /* PROXY_ISOLATE_H */
