@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * forward.h - HTTP/1 exchanges of one connection, every request judged
+ *
+ * For absolute-form requests on the explicit proxy, for transparent HTTP, and
+ * for HTTP inside a CONNECT to a port whose rule says http.  The engine reads
+ * requests off the app half, asks its owner about each, has the net half
+ * dialled by it, and moves heads and bodies.  It knows no rules, no resolver
+ * and no audit: all of that is behind the operations.  Theory in forward.c.
+ */
+#ifndef PROXY_FORWARD_H
+#define PROXY_FORWARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "audit/record.h"
+#include "base/compiler.h"
+#include "base/reason.h"
+#include "base/str.h"
+#include "rules/host_name.h"
+#include "rules/rules.h"
+
+struct event_base;
+struct forward;
+
+/* Bytes read ahead of what the other side has taken, for each direction. */
+#define FORWARD_BUF		(64u << 10)
+/* Bytes of a refused request's body that are read to keep its connection. */
+#define FORWARD_DRAIN_MAX	(256u << 10)
+/* Interim (1xx) answers to one request. */
+#define FORWARD_INTERIM_MAX	32
+#define FORWARD_PATH_MAX	1024	/* of a path that is recorded */
+
+/* Where a request goes: what is judged, dialled and compared with Host. */
+struct forward_target {
+	enum host_kind kind;		/* never HOST_BAD once judged */
+	struct host_name name;		/* HOST_NAME */
+	struct ip_addr addr;		/* HOST_ADDRESS */
+	uint16_t port;
+};
+
+enum forward_mode {
+	/* The explicit proxy: absolute-form only, the target says where. */
+	FORWARD_EXPLICIT,
+	/* The name is known (synthetic address, CONNECT): every request is for
+	 * @pinned, and its Host must agree (else host_mismatch). */
+	FORWARD_PINNED,
+	/* Transparent, and no name is known for the address: Host says where;
+	 * its port must be @pinned.port.  The owner resolves the name. */
+	FORWARD_BY_HOST,
+};
+
+/*
+ * What the owner does for the engine.  None is called inside forward_start(),
+ * forward_dialed(), forward_dial_failed(), forward_cut() (but record and
+ * net_closed) or forward_free().
+ */
+struct forward_ops {
+	/*
+	 * May a request go to @t, as far as is known before its resolution?
+	 * Also the place to refuse when audit is not to be had or the rule's
+	 * protocol is not HTTP.  @ret as by rules_judge().
+	 */
+	void (*judge)(void *arg, const struct forward_target *t,
+		      struct rules_answer *ret);
+	/*
+	 * Resolve, judge each address and connect; then call forward_dialed()
+	 * or forward_dial_failed(), now or later.  One at a time.  The owner
+	 * posts RECORD_FLOW_OPEN before it connects, and keeps the flow's id
+	 * for the records that follow, until the next dial.
+	 */
+	void (*dial)(void *arg, const struct forward_target *t);
+	/* The dial is not wanted any more; no result is to come. */
+	void (*dial_cancel)(void *arg);
+	/*
+	 * The connection of the last dial was closed: for RECORD_FLOW_CLOSE,
+	 * with the bytes that crossed it.  Not called when it was handed to
+	 * tunnel().
+	 */
+	void (*net_closed)(void *arg, enum reason why, uint64_t bytes_up,
+			   uint64_t bytes_down);
+	/*
+	 * Post one RECORD_HTTP.  Set are: event, act, reason, rule, host, dst
+	 * (.port; .addr for a literal), http_host, method, path, status,
+	 * bytes, dur_ms; the owner adds the flow's id (a new one where no dial
+	 * was made), via and its own ends.  A refused request (also one whose
+	 * dial failed before a flow was open) has this record and no other.
+	 */
+	void (*record)(void *arg, struct record *r);
+	/*
+	 * The request asked for a WebSocket and the origin agreed: both halves
+	 * are a tunnel from now on.  @net is the callee's, @up and @down were
+	 * read already and are to be sent first, to net and to app, and are
+	 * borrowed for this call.  @bytes_*: what crossed net before.  The
+	 * engine is silent after; it may be freed inside.
+	 */
+	void (*tunnel)(void *arg, int net, struct str up, struct str down,
+		       uint64_t bytes_up, uint64_t bytes_down);
+	/*
+	 * The connection is over: close app, with a reset when @reset.  Called
+	 * once, last; forward_free() may be called inside.
+	 */
+	void (*finish)(void *arg, enum reason why, bool reset);
+};
+
+/* Milliseconds; 0 takes the default. */
+struct forward_limits {
+	unsigned head_ms;	/* for a whole head, from its first byte or the
+				 * connection's start: 60 s */
+	unsigned idle_ms;	/* between requests: 5 minutes */
+	unsigned net_idle_ms;	/* a kept upstream connection: 15 s */
+	unsigned linger_ms;	/* reading on after the last answer: 5 s */
+};
+
+struct forward_config {
+	struct event_base *base;
+	int app;			/* non-blocking, borrowed */
+	struct str early;		/* already read from app; copied;
+					 * at most FORWARD_BUF bytes */
+	enum forward_mode mode;
+	struct forward_target pinned;
+	const char *policy, *run;	/* for refusals; outlive the engine */
+	struct forward_limits limits;
+	const struct forward_ops *ops;
+	void *arg;
+};
+
+/**
+ * forward_start() - Serve requests until the connection is over
+ *
+ * Return: 0, -ENOMEM, or -EMSGSIZE for too many early bytes
+ */
+NODISCARD int forward_start(const struct forward_config *config,
+			    struct forward **ret);
+
+/* The dial's result, at any time after dial() was entered, also inside it.
+ * @fd: connected, non-blocking, taken. */
+void forward_dialed(struct forward *f, int fd);
+void forward_dial_failed(struct forward *f, enum reason why);
+
+/**
+ * forward_cut() - End from outside (run ended, policy changed)
+ *
+ * Records the exchange in flight with @why, cancels a dial, closes net.  No
+ * operation is called afterwards; app stays the owner's.
+ */
+void forward_cut(struct forward *f, enum reason why);
+void forward_free(struct forward *f);	/* NULL is fine */
+
+/* Where the net half leads, for judging a live flow again; NULL: none. */
+const struct forward_target *forward_net_target(const struct forward *f);
+
+#endif /* PROXY_FORWARD_H */
