@@ -46,6 +46,12 @@ void dns_ask_encode(const struct dns_name *name, uint16_t type, uint16_t id,
 	ret->n = (uint16_t)(at + sizeof(opt));
 }
 
+void dns_ask_strip(struct dns_ask *ask)
+{
+	ask->n = (uint16_t)(DNS_HEADER_SIZE + ask->question_n);
+	dns_put16(ask->p + 10, 0);
+}
+
 /* Does the message repeat the id and the one question of @ask? */
 static bool answers_ask(const uint8_t *msg, size_t n, const struct dns_ask *ask,
 			bool exact)

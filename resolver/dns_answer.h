@@ -33,6 +33,9 @@ struct dns_ask {
 void dns_ask_encode(const struct dns_name *name, uint16_t type, uint16_t id,
 		    const uint8_t mix[32], struct dns_ask *ret);
 
+/* Take the OPT off again, for a server that knows no EDNS. */
+void dns_ask_strip(struct dns_ask *ask);
+
 struct dns_answer {
 	enum dns_rcode rcode;
 	unsigned chain;		/* CNAMEs followed */

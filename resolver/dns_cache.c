@@ -73,8 +73,8 @@ void dns_cache_free(struct dns_cache *c)
 }
 
 /* Tenant and type are mixed into the name's keyed hash, then compared. */
-static uint64_t key_hash(uint64_t tenant, struct str name,
-			 enum resolver_type type)
+uint64_t dns_cache_hash(uint64_t tenant, struct str name,
+			enum resolver_type type)
 {
 	uint64_t mix[3] = { tenant, (uint64_t)type, hash_str(name) };
 
@@ -101,8 +101,8 @@ bool dns_cache_get(struct dns_cache *c, uint64_t tenant, struct str name,
 		   enum resolver_type type, int64_t now_ms,
 		   struct resolver_answer *ret)
 {
-	struct entry *e = find(c, key_hash(tenant, name, type), tenant, name,
-			       type);
+	uint64_t hash = dns_cache_hash(tenant, name, type);
+	struct entry *e = find(c, hash, tenant, name, type);
 
 	if (!e)
 		return false;
@@ -132,7 +132,7 @@ void dns_cache_put(struct dns_cache *c, uint64_t tenant, struct str name,
 		   enum resolver_type type, int64_t now_ms,
 		   const struct resolver_answer *answer)
 {
-	uint64_t hash = key_hash(tenant, name, type);
+	uint64_t hash = dns_cache_hash(tenant, name, type);
 	uint32_t life = dns_cache_life(answer->reason, answer->ttl_s);
 	struct entry *e = find(c, hash, tenant, name, type);
 	size_t addrs = answer->n * sizeof(e->addr[0]);

@@ -49,6 +49,10 @@ void dns_cache_put(struct dns_cache *c, uint64_t tenant, struct str name,
 void dns_cache_flush(struct dns_cache *c);	/* other servers, other answers */
 size_t dns_cache_bytes(const struct dns_cache *c);
 
+/* Hash of the key, for whoever keeps a table by the same key. */
+uint64_t dns_cache_hash(uint64_t tenant, struct str name,
+			enum resolver_type type);
+
 /* The clamp that dns_cache_put() applies. */
 uint32_t dns_cache_life(enum reason reason, uint32_t ttl_s);
 

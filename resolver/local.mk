@@ -6,7 +6,10 @@ noinst_LIBRARIES += %D%/libresolver.a
 	%D%/dns_answer.c %D%/dns_answer.h \
 	%D%/dns_cache.c %D%/dns_cache.h \
 	%D%/dns_msg.c %D%/dns_msg.h \
-	%D%/name_map.c
+	%D%/dns_upstream.c %D%/dns_upstream.h \
+	%D%/name_map.c \
+	%D%/resolv_conf.c \
+	%D%/resolver.c %D%/resolver_priv.h
 
 RESOLVER_LIBS = $(CARES_LIBS) $(EVENT_LIBS)
 EXTRA_DIST += %D%/README.md

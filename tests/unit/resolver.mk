@@ -8,3 +8,21 @@ TESTS += %D%/dns_msg_test
 %C%_dns_msg_test_SOURCES = %D%/dns_msg_test.c
 %C%_dns_msg_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
 %C%_dns_msg_test_LDADD = $(RESOLVER_TEST_LIBS)
+
+check_PROGRAMS += %D%/name_map_test
+TESTS += %D%/name_map_test
+%C%_name_map_test_SOURCES = %D%/name_map_test.c
+%C%_name_map_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
+%C%_name_map_test_LDADD = $(RESOLVER_TEST_LIBS)
+
+check_PROGRAMS += %D%/dns_cache_test
+TESTS += %D%/dns_cache_test
+%C%_dns_cache_test_SOURCES = %D%/dns_cache_test.c
+%C%_dns_cache_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
+%C%_dns_cache_test_LDADD = $(RESOLVER_TEST_LIBS)
+
+check_PROGRAMS += %D%/resolver_test
+TESTS += %D%/resolver_test
+%C%_resolver_test_SOURCES = %D%/resolver_test.c %D%/dns_lab.c %D%/dns_lab.h
+%C%_resolver_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
+%C%_resolver_test_LDADD = $(RESOLVER_TEST_LIBS)

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * resolver.c - lookups of one worker: cache, flights, and chains that go on
+ *
+ * Theory
+ * ======
+ * Those who ask the same (tenant, name, type) at the same time share a flight:
+ * one question to the world, many lookups that wait for it.  A lookup can be
+ * cancelled at any time, from inside a call-back too; its flight goes on and
+ * fills the cache.  A flight whose answer ends in a CNAME without addresses
+ * and without an SOA record (a forwarder that does not follow) asks on for the
+ * name at the end, until DNS_CHAIN_MAX links in all.
+ */
+#include "resolver/resolver.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/list.h"
+#include "base/mem.h"
+#include "resolver/dns_cache.h"
+#include "resolver/dns_upstream.h"
+#include "resolver/resolver_priv.h"
+
+#define CACHE_BYTES	(4u << 20)
+#define LOOKUPS_MAX	4096	/* waiting on one worker */
+
+struct flight {
+	struct hash_node node;
+	struct list all;
+	struct resolver *r;
+	uint64_t tenant;
+	enum resolver_type type;
+	struct dns_name name;	/* as asked: the key */
+	char text[DNS_TEXT_MAX + 1];
+	size_t text_n;
+	unsigned chain;		/* CNAMEs followed so far */
+	uint32_t ttl_s;		/* smallest so far */
+	struct list lookups;
+};
+
+struct resolver_lookup {
+	struct list node;	/* alone once it was called or cancelled */
+	struct resolver *r;
+	resolver_fn *fn;
+	void *arg;
+};
+
+struct resolver {
+	struct dns_upstream *up;
+	struct dns_cache *cache;
+	struct dns_batch *batch;
+	struct hash_table flights;
+	struct list all;
+	unsigned nlookups;
+};
+
+int resolver_new(struct event_base *base, struct resolver **ret)
+{
+	const struct dns_upstream_config config = { .base = base };
+
+	return resolver_new_with(&config, ret);
+}
+
+int resolver_new_with(const struct dns_upstream_config *config,
+		      struct resolver **ret)
+{
+	struct resolver *r = mem_new(sizeof(*r));
+	int err;
+
+	if (!r)
+		return -ENOMEM;
+	list_init(&r->all);
+	err = hash_init(&r->flights, 64);
+	if (!err)
+		err = dns_cache_new(CACHE_BYTES, &r->cache);
+	if (!err)
+		err = dns_upstream_new(config, &r->up);
+	if (err) {
+		resolver_free(r);
+		return err;
+	}
+	*ret = r;
+	return 0;
+}
+
+static void lookup_free(struct resolver_lookup *l)
+{
+	list_del(&l->node);
+	l->r->nlookups--;
+	mem_free(l);
+}
+
+/* Out of the table: whoever asks from now on does not meet it. */
+static void flight_land(struct flight *f)
+{
+	hash_remove(&f->r->flights, &f->node);
+	list_del(&f->all);
+}
+
+void resolver_free(struct resolver *r)
+{
+	if (!r)
+		return;
+	dns_upstream_free(r->up);
+	while (!list_empty(&r->all)) {
+		struct flight *f = list_first(&r->all, struct flight, all);
+
+		while (!list_empty(&f->lookups))
+			lookup_free(list_first(&f->lookups,
+					       struct resolver_lookup, node));
+		flight_land(f);
+		mem_free(f);
+	}
+	hash_done(&r->flights);
+	dns_cache_free(r->cache);
+	mem_free(r->batch);
+	mem_free(r);
+}
+
+int resolver_set_servers(struct resolver *r, const struct ip_endpoint *server,
+			 size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (server[i].port == 0 || (server[i].addr.family != IP_V4 &&
+					    server[i].addr.family != IP_V6))
+			return -EINVAL;
+	}
+	dns_cache_flush(r->cache);
+	dns_upstream_set_servers(r->up, server, n);
+	return 0;
+}
+
+struct dns_batch *resolver_batch(struct resolver *r)
+{
+	if (!r->batch)
+		r->batch = mem_new(sizeof(*r->batch));
+	return r->batch;
+}
+
+size_t resolver_sockets(const struct resolver *r)
+{
+	return dns_upstream_sockets(r->up);
+}
+
+/* --- flights --------------------------------------------------------------- */
+
+static void flight_end(struct flight *f, const struct resolver_answer *answer)
+{
+	struct resolver_answer clamped = *answer;
+	struct resolver *r = f->r;
+
+	clamped.ttl_s = dns_cache_life(answer->reason, answer->ttl_s);
+	dns_cache_put(r->cache, f->tenant, str_make(f->text, f->text_n),
+		      f->type, clock_mono_ms(), answer);
+	flight_land(f);
+	while (!list_empty(&f->lookups)) {
+		struct resolver_lookup *l = list_first(&f->lookups,
+						struct resolver_lookup, node);
+		resolver_fn *fn = l->fn;
+		void *arg = l->arg;
+
+		lookup_free(l);
+		fn(arg, &clamped);
+	}
+	mem_free(f);
+}
+
+static void flight_fail(struct flight *f, enum reason reason)
+{
+	flight_end(f, &(struct resolver_answer){
+		.reason = reason, .ttl_s = DNS_TTL_FAILED_S });
+}
+
+static void flight_on_outcome(void *arg, enum dns_outcome outcome,
+			      const struct dns_answer *answer);
+
+/* The chain ended in nothing: ask on, unless the answer says it is the end. */
+static bool flight_goes_on(struct flight *f, const struct dns_answer *a)
+{
+	return a->chain > 0 && a->naddr == 0 && !a->has_soa &&
+	       a->rcode == DNS_NOERROR && f->chain <= DNS_CHAIN_MAX;
+}
+
+static void flight_on_answer(struct flight *f, const struct dns_answer *a)
+{
+	struct resolver_answer end = { .reason = REASON_ALLOWED };
+
+	f->chain += a->chain;
+	f->ttl_s = MIN(f->ttl_s, a->ttl_s);
+	if (f->chain > DNS_CHAIN_MAX) {
+		flight_fail(f, REASON_DNS_FAILED);
+		return;
+	}
+	if (flight_goes_on(f, a)) {
+		if (dns_upstream_ask(f->r->up, &a->tail, (uint16_t)f->type,
+				     flight_on_outcome, f) != 0)
+			flight_fail(f, REASON_DNS_FAILED);
+		return;
+	}
+	if (a->naddr > 0) {
+		end.addr = a->addr;
+		end.n = a->naddr;
+		end.ttl_s = f->ttl_s;
+	} else {
+		end.reason = a->rcode == DNS_NXDOMAIN ? REASON_DNS_NXDOMAIN :
+							REASON_DNS_NO_ADDRESS;
+		end.ttl_s = MIN(f->ttl_s, a->has_soa ? a->soa_ttl_s :
+						       DNS_TTL_NO_SOA_S);
+	}
+	flight_end(f, &end);
+}
+
+static void flight_on_outcome(void *arg, enum dns_outcome outcome,
+			      const struct dns_answer *answer)
+{
+	struct flight *f = arg;
+
+	if (outcome == DNS_ANSWERED)
+		flight_on_answer(f, answer);
+	else
+		flight_fail(f, outcome == DNS_TIMED_OUT ? REASON_DNS_TIMEOUT :
+							  REASON_DNS_FAILED);
+}
+
+static struct flight *flight_find(const struct resolver *r, uint64_t tenant,
+				  struct str name, enum resolver_type type)
+{
+	struct hash_node *node = hash_first(&r->flights,
+					    dns_cache_hash(tenant, name, type));
+
+	for (; node; node = hash_next(node)) {
+		struct flight *f = container_of(node, struct flight, node);
+
+		if (f->tenant == tenant && f->type == type &&
+		    str_eq(str_make(f->text, f->text_n), name))
+			return f;
+	}
+	return NULL;
+}
+
+static int flight_start(struct resolver *r, uint64_t tenant, struct str name,
+			enum resolver_type type, struct flight **ret)
+{
+	CLEANUP(mem_freep) struct flight *f = mem_new(sizeof(*f));
+	int err;
+
+	if (!f)
+		return -ENOMEM;
+	f->r = r;
+	f->tenant = tenant;
+	f->type = type;
+	f->ttl_s = UINT32_MAX;
+	list_init(&f->lookups);
+	err = dns_name_from_text(name, &f->name);
+	if (err)
+		return err;
+	(void)dns_name_text(&f->name, f->text, &f->text_n);
+	if (!str_eq(str_make(f->text, f->text_n), name))
+		return -EINVAL;		/* not in lower case */
+	err = dns_upstream_ask(r->up, &f->name, (uint16_t)type,
+			       flight_on_outcome, f);
+	if (err)
+		return err;
+	list_add(&r->all, &f->all);
+	hash_add(&r->flights, &f->node, dns_cache_hash(tenant, name, type));
+	*ret = f;
+	f = NULL;
+	return 0;
+}
+
+int resolver_lookup(struct resolver *r, uint64_t tenant, struct str name,
+		    enum resolver_type type, resolver_fn *fn, void *arg,
+		    struct resolver_lookup **ret,
+		    struct resolver_answer *ret_now)
+{
+	struct resolver_lookup *l;
+	struct flight *f;
+	int err;
+
+	if (dns_cache_get(r->cache, tenant, name, type, clock_mono_ms(),
+			  ret_now))
+		return 1;
+	if (r->nlookups == LOOKUPS_MAX)
+		return -EAGAIN;
+	l = mem_new(sizeof(*l));
+	if (!l)
+		return -ENOMEM;
+	f = flight_find(r, tenant, name, type);
+	err = f ? 0 : flight_start(r, tenant, name, type, &f);
+	if (err) {
+		mem_free(l);
+		return err;
+	}
+	l->r = r;
+	l->fn = fn;
+	l->arg = arg;
+	list_add(&f->lookups, &l->node);
+	r->nlookups++;
+	*ret = l;
+	return 0;
+}
+
+void resolver_cancel(struct resolver_lookup *l)
+{
+	if (l)
+		lookup_free(l);
+}

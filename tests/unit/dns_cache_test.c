@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dns_cache_test.c - the cache, and the nameserver lines of resolv.conf
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "resolver/dns_cache.h"
+
+#define NAME	STR("api.example")
+
+static struct dns_cache *cache(size_t budget)
+{
+	struct dns_cache *c = NULL;
+
+	assert_int_equal(dns_cache_new(budget, &c), 0);
+	return c;
+}
+
+static void put(struct dns_cache *c, enum reason reason, uint32_t ttl_s)
+{
+	struct ip_addr a = ip_addr_v4(0xcb007109);
+	struct resolver_answer answer = {
+		.reason = reason, .addr = &a, .n = reason == REASON_ALLOWED,
+		.ttl_s = ttl_s,
+	};
+
+	dns_cache_put(c, 1, NAME, RESOLVER_A, 1000, &answer);
+}
+
+static bool has(struct dns_cache *c, int64_t now_ms)
+{
+	struct resolver_answer got;
+
+	return dns_cache_get(c, 1, NAME, RESOLVER_A, now_ms, &got);
+}
+
+static void an_answer_is_kept_until_its_time_is_up(void **state)
+{
+	struct dns_cache *c = cache(1 << 16);
+	struct resolver_answer got;
+
+	(void)state;
+	put(c, REASON_ALLOWED, 30);
+	assert_true(dns_cache_get(c, 1, NAME, RESOLVER_A, 30999, &got));
+	assert_int_equal(got.reason, REASON_ALLOWED);
+	assert_int_equal(got.n, 1);
+	assert_int_equal(ip_addr_v4_bits(&got.addr[0]), 0xcb007109);
+	/* A constant: what is left of it would tell of others' lookups. */
+	assert_int_equal(got.ttl_s, 30);
+	assert_false(has(c, 31000));
+	assert_int_equal(dns_cache_bytes(c), 0);
+	dns_cache_free(c);
+}
+
+static void tenant_and_type_are_part_of_the_key(void **state)
+{
+	struct dns_cache *c = cache(1 << 16);
+	struct resolver_answer got;
+
+	(void)state;
+	put(c, REASON_ALLOWED, 30);
+	assert_false(dns_cache_get(c, 2, NAME, RESOLVER_A, 1000, &got));
+	assert_false(dns_cache_get(c, 1, NAME, RESOLVER_AAAA, 1000, &got));
+	assert_false(dns_cache_get(c, 1, STR("api.exampl"), RESOLVER_A, 1000,
+				   &got));
+	assert_true(dns_cache_get(c, 1, NAME, RESOLVER_A, 1000, &got));
+	dns_cache_free(c);
+}
+
+static void dns_23_no_and_failure_are_kept_for_a_short_time_only(void **state)
+{
+	struct dns_cache *c = cache(1 << 16);
+
+	(void)state;
+	put(c, REASON_DNS_NXDOMAIN, 86400);
+	assert_true(has(c, 60999));
+	assert_false(has(c, 61000));
+	put(c, REASON_DNS_NO_ADDRESS, 86400);
+	assert_true(has(c, 60999));
+	assert_false(has(c, 61000));
+	put(c, REASON_DNS_FAILED, 86400);
+	assert_true(has(c, 5999));
+	assert_false(has(c, 6000));
+	put(c, REASON_DNS_TIMEOUT, 86400);
+	assert_false(has(c, 6000));
+	put(c, REASON_ALLOWED, UINT32_MAX);
+	assert_true(has(c, 300999));
+	assert_false(has(c, 301000));
+	put(c, REASON_ALLOWED, 0);
+	assert_false(has(c, 1000));
+	dns_cache_free(c);
+}
+
+static void a_new_answer_replaces_the_old_one(void **state)
+{
+	struct dns_cache *c = cache(1 << 16);
+	struct resolver_answer got;
+
+	(void)state;
+	put(c, REASON_ALLOWED, 30);
+	put(c, REASON_DNS_NXDOMAIN, 30);
+	assert_true(dns_cache_get(c, 1, NAME, RESOLVER_A, 1000, &got));
+	assert_int_equal(got.reason, REASON_DNS_NXDOMAIN);
+	assert_int_equal(got.n, 0);
+	dns_cache_flush(c);
+	assert_false(has(c, 1000));
+	dns_cache_free(c);
+}
+
+static void the_one_used_longest_ago_makes_room(void **state)
+{
+	struct dns_cache *c = cache(4096);
+	struct resolver_answer got, no = {
+		.reason = REASON_DNS_NXDOMAIN, .ttl_s = 60,
+	};
+	char name[16];
+
+	(void)state;
+	put(c, REASON_ALLOWED, 30);
+	for (int i = 0; i < 500; i++) {
+		int n = snprintf(name, sizeof(name), "n%d", i);
+
+		dns_cache_put(c, 1, str_make(name, (size_t)n), RESOLVER_A,
+			      1000, &no);
+		assert_true(dns_cache_bytes(c) <= 4096);
+		assert_true(has(c, 1000));	/* used, so it stays */
+	}
+	assert_false(dns_cache_get(c, 1, STR("n0"), RESOLVER_A, 1000, &got));
+	assert_true(dns_cache_get(c, 1, STR("n499"), RESOLVER_A, 1000, &got));
+	dns_cache_free(c);
+}
+
+static void an_answer_over_the_budget_is_not_kept(void **state)
+{
+	struct dns_cache *c = cache(64);
+
+	(void)state;
+	put(c, REASON_ALLOWED, 30);
+	assert_false(has(c, 1000));
+	dns_cache_free(c);
+}
+
+static void nameserver_lines_are_read_and_the_rest_passed_over(void **state)
+{
+	struct ip_endpoint at[RESOLVER_SERVERS_MAX];
+	size_t bad = 9;
+
+	(void)state;
+	assert_int_equal(resolver_parse_conf(STR(
+		"# nameserver 203.0.113.1\n"
+		";nameserver 203.0.113.2\n"
+		"search nameserver example\n"
+		"options ndots:5 timeout:1\n"
+		"nameserver 203.0.113.3 # the first\r\n"
+		"nameserver\t2001:db8::53\n"
+		"nameserver 203.0.113.3\n"
+		"nameservers 203.0.113.9\n"
+		"nameserver fe80::1%eth0\n"
+		"nameserver\n"
+		"nameserver 0.0.0.0\n"
+		"nameserver 010.1.1.1\n"
+		"nameserver 100.100.100.100"), at, &bad), 3);
+	assert_int_equal(bad, 4);
+	assert_int_equal(ip_addr_v4_bits(&at[0].addr), 0xcb007103);
+	assert_int_equal(at[0].port, 53);
+	assert_int_equal(at[1].addr.family, IP_V6);
+	/* DNS-35: whatever is configured is what is used. */
+	assert_int_equal(ip_addr_v4_bits(&at[2].addr), 0x64646464);
+	assert_int_equal(resolver_parse_conf(STR(""), at, &bad), 0);
+	assert_int_equal(bad, 0);
+}
+
+static void servers_beyond_the_most_are_left_out(void **state)
+{
+	struct ip_endpoint at[RESOLVER_SERVERS_MAX];
+	char text[512];
+	size_t n = 0, bad;
+
+	(void)state;
+	for (unsigned i = 1; i < 12; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n,
+				      "nameserver 192.0.2.%u\n", i);
+	assert_int_equal(resolver_parse_conf(str_make(text, n), at, &bad),
+			 RESOLVER_SERVERS_MAX);
+	assert_int_equal(ip_addr_v4_bits(&at[7].addr), 0xc0000208);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_answer_is_kept_until_its_time_is_up),
+		cmocka_unit_test(tenant_and_type_are_part_of_the_key),
+		cmocka_unit_test(
+			dns_23_no_and_failure_are_kept_for_a_short_time_only),
+		cmocka_unit_test(a_new_answer_replaces_the_old_one),
+		cmocka_unit_test(the_one_used_longest_ago_makes_room),
+		cmocka_unit_test(an_answer_over_the_budget_is_not_kept),
+		cmocka_unit_test(
+			nameserver_lines_are_read_and_the_rest_passed_over),
+		cmocka_unit_test(servers_beyond_the_most_are_left_out),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
