@@ -204,7 +204,7 @@ static void put_verdict(struct line *l, const struct record *r)
 	if (r->rule && r->rule[0])
 		put_word(l, "rule", r->rule, l->limit->rule);
 	else if (!is_about_run(r))
-		json_null(&l->j, "rule");
+		json_null_value(&l->j, "rule");
 }
 
 static void put_ends(struct line *l, const struct record *r)
@@ -255,7 +255,7 @@ static void put_dns(struct line *l, const struct record *r)
 	if (r->event == RECORD_DNS && r->rcode >= 0)
 		json_int(&l->j, "rcode", r->rcode);
 	if (n > 0) {
-		json_array(&l->j, "answers");
+		json_array_begin(&l->j, "answers");
 		for (i = 0; i < n; i++)
 			put_addr(l, NULL, &r->answers[i]);
 		json_array_end(&l->j);
@@ -291,7 +291,7 @@ static int render_within(const struct record *r,
 
 	clock_rfc3339(wall_us, ts);
 	json_begin(&l.j, out);
-	json_object(&l.j, NULL);
+	json_object_begin(&l.j, NULL);
 	json_uint(&l.j, "v", RECORD_VERSION);
 	json_cstr(&l.j, "ts", ts);
 	put_uint(&l, "seq", seq);

@@ -278,12 +278,10 @@ static size_t edit_distance(struct str a, struct str b)
 const char *ini_did_you_mean(struct str given, const char *const *words)
 {
 	const char *nearest = NULL;
-	size_t least;
+	size_t least = NEAR_MAX;
 
 	if (str_empty(given) || given.n > NEAR_MAX)
 		return NULL;
-	/* A third of the letters may be wrong, but one always. */
-	least = MAX(given.n / 3, 1) + 1;
 	for (; *words; words++) {
 		struct str word = str_from(*words);
 		size_t d;
@@ -291,7 +289,8 @@ const char *ini_did_you_mean(struct str given, const char *const *words)
 		if (word.n > NEAR_MAX)
 			continue;
 		d = edit_distance(given, word);
-		if (d < least && d < word.n) {
+		/* A third of the letters may be wrong. */
+		if (d < least && d <= (MAX(given.n, word.n) + 2) / 3) {
 			least = d;
 			nearest = *words;
 		}

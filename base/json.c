@@ -128,7 +128,7 @@ int json_end(struct json *j)
 	return j->err;
 }
 
-void json_object(struct json *j, const char *key)
+void json_object_begin(struct json *j, const char *key)
 {
 	open(j, key, STR("{"));
 }
@@ -138,7 +138,7 @@ void json_object_end(struct json *j)
 	shut(j, STR("}"));
 }
 
-void json_array(struct json *j, const char *key)
+void json_array_begin(struct json *j, const char *key)
 {
 	open(j, key, STR("["));
 }
@@ -185,7 +185,7 @@ void json_bool(struct json *j, const char *key, bool value)
 	put(j, value ? STR("true") : STR("false"));
 }
 
-void json_null(struct json *j, const char *key)
+void json_null_value(struct json *j, const char *key)
 {
 	start(j, key);
 	put(j, STR("null"));

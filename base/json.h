@@ -30,17 +30,30 @@ void json_begin(struct json *j, struct buf *out);
 NODISCARD int json_end(struct json *j);	/* 0 or the first -errno */
 
 /* @key NULL inside an array and at the top. */
-void json_object(struct json *j, const char *key);
+void json_object_begin(struct json *j, const char *key);
 void json_object_end(struct json *j);
-void json_array(struct json *j, const char *key);
+void json_array_begin(struct json *j, const char *key);
 void json_array_end(struct json *j);
 void json_str(struct json *j, const char *key, struct str value);
 void json_cstr(struct json *j, const char *key, const char *value);
 void json_uint(struct json *j, const char *key, uint64_t value);
 void json_int(struct json *j, const char *key, int64_t value);
 void json_bool(struct json *j, const char *key, bool value);
-void json_null(struct json *j, const char *key);
+void json_null_value(struct json *j, const char *key);
 /* Nothing at all when the string is empty. */
 void json_str_opt(struct json *j, const char *key, struct str value);
+
+#ifndef JANSSON_H
+/* The former names of three, which libjansson has too. */
+static inline void json_object(struct json *j, const char *key)
+{
+	json_object_begin(j, key);
+}
+
+static inline void json_array(struct json *j, const char *key)
+{
+	json_array_begin(j, key);
+}
+#endif
 
 #endif /* BASE_JSON_H */

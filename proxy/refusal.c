@@ -103,7 +103,7 @@ static int add_json(struct buf *out, const struct refusal *r,
 	int err;
 
 	json_begin(&j, out);
-	json_object(&j, NULL);
+	json_object_begin(&j, NULL);
 	json_cstr(&j, "error", reason_word(r->reason));
 	json_str(&j, "message", message);
 	json_str_opt(&j, "host", host_cut(r->host));

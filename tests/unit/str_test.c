@@ -50,6 +50,7 @@ static void numbers_are_digits_only_and_bounded(void **state)
 	assert_int_equal(str_to_uint(STR("65536"), 65535, &v), -ERANGE);
 	assert_int_equal(str_to_uint(STR("99999999999999999999999"), ~0ul, &v),
 			 -ERANGE);
+	assert_int_equal(str_to_uint(STR("9"), 5, &v), -ERANGE);
 	assert_int_equal(str_to_uint(STR("01"), 9, &v), -EINVAL);
 	assert_int_equal(str_to_uint(STR("+1"), 9, &v), -EINVAL);
 	assert_int_equal(str_to_uint(STR(""), 9, &v), -EINVAL);

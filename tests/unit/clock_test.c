@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * clock_test.c - time and its text
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+
+static void assert_text(int64_t us, const char *want)
+{
+	char text[CLOCK_RFC3339_SIZE];
+
+	clock_rfc3339(us, text);
+	assert_string_equal(text, want);
+}
+
+static void time_is_written_as_rfc_3339_in_utc(void **state)
+{
+	(void)state;
+	assert_text(0, "1970-01-01T00:00:00.000000Z");
+	assert_text(1709251199999999, "2024-02-29T23:59:59.999999Z");
+	assert_text(1795995067412345, "2026-11-29T23:31:07.412345Z");
+	assert_text(253402300799999999, "9999-12-31T23:59:59.999999Z");
+}
+
+static void time_that_has_no_text_is_bounded(void **state)
+{
+	(void)state;
+	assert_text(-1, "1970-01-01T00:00:00.000000Z");
+	assert_text(INT64_MIN, "1970-01-01T00:00:00.000000Z");
+	assert_text(INT64_MAX, "9999-12-31T23:59:59.999999Z");
+}
+
+static void a_frozen_clock_stands_until_it_is_thawed(void **state)
+{
+	(void)state;
+	clock_test_set_ms(42);
+	assert_int_equal(clock_mono_ms(), 42);
+	assert_int_equal(clock_mono_us(), 42000);
+	assert_int_equal(clock_wall_us(), 42000);
+	clock_test_set_ms(43);
+	assert_int_equal(clock_mono_ms(), 43);
+	clock_test_set_ms(-1);
+	/* Any real clock is long past the year 2001. */
+	assert_true(clock_wall_us() > 1000000000000000);
+}
+
+static void the_monotonic_clock_never_goes_back(void **state)
+{
+	int64_t last = clock_mono_us();
+
+	(void)state;
+	for (int i = 0; i < 1000; i++) {
+		int64_t now = clock_mono_us();
+
+		assert_true(now >= last);
+		last = now;
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(time_is_written_as_rfc_3339_in_utc),
+		cmocka_unit_test(time_that_has_no_text_is_bounded),
+		cmocka_unit_test(a_frozen_clock_stands_until_it_is_thawed),
+		cmocka_unit_test(the_monotonic_clock_never_goes_back),
+	};
+
+	return cmocka_run_group_tests_name("clock", tests, NULL, NULL);
+}
