@@ -3,6 +3,7 @@ noinst_LIBRARIES += %D%/libaudit.a
 %C%_libaudit_a_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 %C%_libaudit_a_SOURCES = \
 	%D%/dest.c %D%/dest.h \
+	%D%/query.c %D%/query.h %D%/query_policy.c \
 	%D%/record.c %D%/record.h \
 	%D%/writer.c %D%/writer.h
 

@@ -14,6 +14,11 @@
 #include "base/compiler.h"
 #include "base/reason.h"
 
+/* Longer lines are bad ones: none of ours is longer than RECORD_LINE_MAX. */
+#define QUERY_LINE_MAX	16384
+/* Rows of a summary; what comes after is only counted in @more. */
+#define QUERY_ROWS_MAX	4096
+
 /* One line of the summary: all flows to one host and port with one outcome. */
 struct query_row {
 	char *host;		/* name, or address text when there was none */
@@ -32,6 +37,7 @@ struct query_summary {
 	uint64_t records;	/* lines read */
 	uint64_t bad;		/* lines that are not records */
 	uint64_t lost;		/* by log_gap */
+	uint64_t more;		/* flows beyond QUERY_ROWS_MAX rows */
 	bool ended;		/* a run_end record was there */
 };
 
@@ -39,13 +45,18 @@ struct query_summary {
  * query_summarise() - Read JSON lines from @fd to its end
  *
  * Internal records are passed over.  A refused DNS lookup whose name is also
- * refused as a flow is counted once, as the flow.
+ * refused as a flow is counted once, as the flow.  A flow that was opened and
+ * then could not be connected is a refused one, with the network's reason.
  * Return: 0 or -errno
  */
 NODISCARD int query_summarise(int fd, struct query_summary *ret);
 void query_summary_done(struct query_summary *s);
 
-/* One record as read, for tables and filters. */
+/*
+ * One record as read, for tables and filters.  Strings live during the call;
+ * absent ones are "", and one that is not plain printable ASCII is "?", so that
+ * all may be shown on a terminal.
+ */
 struct query_flow {
 	char ts[28];
 	const char *id, *event, *act, *reason, *rule, *host, *via, *proto, *run;
@@ -56,6 +67,7 @@ struct query_flow {
 	uint32_t count;
 	bool internal;
 };
+/* Called once a record, in the order of the file. */
 typedef bool query_flow_fn(void *arg, const struct query_flow *f); /* false: stop */
 NODISCARD int query_each(int fd, query_flow_fn *fn, void *arg, uint64_t *ret_bad);
 

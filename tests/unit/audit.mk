@@ -14,3 +14,9 @@ TESTS += %D%/writer_test
 %C%_writer_test_SOURCES = %D%/writer_test.c
 %C%_writer_test_CPPFLAGS = $(AUDIT_TEST_CPPFLAGS)
 %C%_writer_test_LDADD = $(AUDIT_TEST_LIBS)
+
+check_PROGRAMS += %D%/query_test
+TESTS += %D%/query_test
+%C%_query_test_SOURCES = %D%/query_test.c
+%C%_query_test_CPPFLAGS = $(AUDIT_TEST_CPPFLAGS)
+%C%_query_test_LDADD = $(AUDIT_TEST_LIBS)
