@@ -221,6 +221,77 @@ enum ip_class ip_classify(const struct ip_addr *a)
 	return IP_UNSPECIFIED;
 }
 
+/* Where @block begins. */
+static struct ip_addr block_first(const struct class_block *block,
+				  enum ip_family family)
+{
+	struct ip_addr a = { .family = (uint8_t)family };
+
+	memcpy(a.b, block->prefix, sizeof(a.b));
+	return a;
+}
+
+/* The address behind @block's last; all zero when it ends the space. */
+static struct ip_addr block_behind(const struct class_block *block,
+				   enum ip_family family)
+{
+	struct ip_addr a = block_first(block, family);
+	unsigned at = block->bits;
+
+	/* Add one to the prefix, read as a number. */
+	while (at > 0) {
+		uint8_t bit = (uint8_t)(0x80u >> (--at % 8));
+
+		a.b[at / 8] ^= bit;
+		if (a.b[at / 8] & bit)
+			return a;
+	}
+	return a;
+}
+
+static bool is_between(const struct ip_addr *a, const struct ip_addr *lo,
+		       const struct ip_addr *hi)
+{
+	return ip_addr_cmp(lo, a) <= 0 && ip_addr_cmp(a, hi) <= 0;
+}
+
+enum ip_class ip_classify_range(const struct ip_addr *lo,
+				const struct ip_addr *hi)
+{
+	enum ip_family family = lo->family == IP_V4 ? IP_V4 : IP_V6;
+	const struct class_block *block =
+		family == IP_V4 ? v4_blocks : v6_blocks;
+	size_t n = family == IP_V4 ? ARRAY_SIZE(v4_blocks) :
+				     ARRAY_SIZE(v6_blocks);
+	enum ip_class class = ip_classify(lo);
+
+	/*
+	 * Within the range the class can change only where a block begins or
+	 * has ended, and NAT64's only where one of IPv4 does: both ends of each
+	 * block, and of what the prefix makes of it, are looked at.
+	 */
+	for (size_t i = 0; i < n && class == IP_PUBLIC; i++) {
+		struct ip_addr first = block_first(&block[i], family);
+		struct ip_addr behind = block_behind(&block[i], family);
+
+		if (is_between(&first, lo, hi))
+			class = ip_classify(&first);
+		if (class == IP_PUBLIC && is_between(&behind, lo, hi))
+			class = ip_classify(&behind);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(v4_blocks) && family == IP_V6 &&
+	     class == IP_PUBLIC; i++) {
+		struct ip_addr nat64 = {
+			.family = IP_V6, .b = { 0x00, 0x64, 0xff, 0x9b },
+		};
+
+		memcpy(nat64.b + 12, v4_blocks[i].prefix, 4);
+		if (is_between(&nat64, lo, hi))
+			class = ip_classify(&nat64);
+	}
+	return class;
+}
+
 static const struct {
 	const char *name;
 	enum reason reason;

@@ -34,6 +34,12 @@ enum ip_class {
 };
 
 enum ip_class ip_classify(const struct ip_addr *a);	/* never IP_HOST */
+/*
+ * A class other than public that an address in @lo..@hi (one family) has, or
+ * IP_PUBLIC when there is none.  ISATAP forms inside are not looked for.
+ */
+enum ip_class ip_classify_range(const struct ip_addr *lo,
+				const struct ip_addr *hi);
 const char *ip_class_name(enum ip_class c);	/* "link_local" */
 enum reason ip_class_reason(enum ip_class c);	/* REASON_ALLOWED for public */
 
