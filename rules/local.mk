@@ -2,7 +2,18 @@
 noinst_LIBRARIES += %D%/librules.a
 %C%_librules_a_CPPFLAGS = $(AM_CPPFLAGS) $(MD_CFLAGS)
 %C%_librules_a_SOURCES = \
-	%D%/host_name.c %D%/host_name.h
+	%D%/host_name.c %D%/host_name.h \
+	%D%/host_trie.c %D%/host_trie.h \
+	%D%/protocols.c \
+	%D%/rules.h %D%/ruleset.h %D%/rules_ast.h \
+	%D%/rules_allow.c \
+	%D%/rules_check.c \
+	%D%/rules_compile.c \
+	%D%/rules_match.c \
+	%D%/rules_parse.c \
+	%D%/rules_report.c \
+	%D%/rules_value.c %D%/rules_value.h \
+	%D%/span_tree.c %D%/span_tree.h
 
 RULES_LIBS = $(MD_LIBS)
 EXTRA_DIST += %D%/README.md

@@ -115,8 +115,12 @@ struct rules_question {
 struct rules_answer {
 	enum reason reason;	/* REASON_ALLOWED, or why not */
 	bool would_deny;	/* observe: allowed, though @reason says not */
-	const char *rule;	/* name of the deciding rule; NULL: no rule */
-	const struct rules_protocol *protocol;	/* NULL when no rule matched */
+	/*
+	 * The deciding rule.  Of an address that is refused for its class, the
+	 * allow that took name and port.  NULL: no rule.
+	 */
+	const char *rule;
+	const struct rules_protocol *protocol;	/* NULL when no allow matched */
 	enum ip_class klass;	/* of @addr, when given */
 };
 
@@ -135,7 +139,11 @@ enum rules_name_verdict {
 	RULES_NAME_ALLOWED,	/* on some port */
 };
 
-/* @ret->reason is set as for rules_judge(); DNS does not know a port. */
+/*
+ * @ret->reason is set as for rules_judge(); DNS does not know a port.  A deny of
+ * some ports alone shuts a name only when no allowed port is left.  In observe
+ * mode every name is RULES_NAME_ALLOWED, perhaps with would_deny.
+ */
 enum rules_name_verdict rules_judge_name(const struct ruleset *rs,
 					 struct str host,
 					 struct rules_answer *ret);

@@ -2,9 +2,17 @@
 RULES_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 RULES_TEST_LDADD = rules/librules.a base/libbase.a $(RULES_LIBS) $(BASE_LIBS) \
 	$(CMOCKA_LIBS)
+EXTRA_DIST += %D%/rules_kit.h
 
-check_PROGRAMS += %D%/host_name_test
-TESTS += %D%/host_name_test
+rules_tests = %D%/host_name_test %D%/rules_match_test %D%/rules_value_test
+check_PROGRAMS += $(rules_tests)
+TESTS += $(rules_tests)
 %C%_host_name_test_SOURCES = %D%/host_name_test.c
 %C%_host_name_test_CPPFLAGS = $(RULES_TEST_CPPFLAGS)
 %C%_host_name_test_LDADD = $(RULES_TEST_LDADD)
+%C%_rules_match_test_SOURCES = %D%/rules_match_test.c
+%C%_rules_match_test_CPPFLAGS = $(RULES_TEST_CPPFLAGS)
+%C%_rules_match_test_LDADD = $(RULES_TEST_LDADD)
+%C%_rules_value_test_SOURCES = %D%/rules_value_test.c
+%C%_rules_value_test_CPPFLAGS = $(RULES_TEST_CPPFLAGS)
+%C%_rules_value_test_LDADD = $(RULES_TEST_LDADD)

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rules_ast.h - a policy as it was written, and the report of its faults
+ *
+ * The parser fills a struct rules_ast in the order of the text, the checks and
+ * the compiler read it, and it dies with its arena when the ruleset is made.
+ */
+#ifndef RULES_RULES_AST_H
+#define RULES_RULES_AST_H
+
+#include "base/mem.h"
+#include "rules/rules.h"
+#include "rules/rules_value.h"
+
+#define RULES_SOURCES_MAX	64
+#define RULES_TEXT_MAX		(4u << 20)	/* bytes of all sources */
+#define RULES_MAX		4096		/* allow and deny rules */
+#define RULES_DIAGS_MAX		100		/* then one that says so */
+#define RULES_FREE_TEXT_MAX	512		/* reason, owner */
+#define RULES_POLICY_NAME_MAX	64
+
+/* Where something stands. */
+struct rules_place {
+	uint16_t source;	/* index */
+	uint16_t column;	/* from 1, in bytes; 0: not known */
+	uint32_t line;		/* from 1; 0: not given at all */
+};
+
+struct ast_host {
+	struct ast_host *next;
+	enum host_pattern_kind kind;
+	struct str name;		/* STR_NONE for HOST_ANY */
+	struct rules_place place;
+	uint32_t node;			/* the compiler's: where it went */
+	bool twice;			/* the compiler's: stood there already */
+};
+
+struct ast_range {
+	struct ast_range *next;
+	struct addr_range r;
+	struct str text;
+	struct rules_place place;
+};
+
+struct ast_ports {
+	struct ast_ports *next;
+	struct port_range r;
+	struct rules_place place;
+};
+
+/* A key that may be given once. */
+struct ast_text {
+	struct str text;
+	struct rules_place place;	/* line 0: not given */
+};
+
+struct ast_rule {
+	struct ast_rule *next;
+	bool deny;
+	bool broken;		/* a value was refused: say nothing of the rest */
+	struct str name;
+	struct rules_place place;	/* of its section line */
+	struct ast_host *hosts, **hosts_end;
+	struct ast_range *ranges, **ranges_end;
+	struct ast_ports *ports, **ports_end;
+	size_t n_hosts, n_ranges, n_ports;
+	const struct rules_protocol *protocol;
+	struct rules_place protocol_place;
+	struct ast_text reason, owner;
+};
+
+struct rules_ast {
+	struct arena *arena;
+	struct ast_rule *rules, **rules_end;
+	size_t n_rules, n_hosts;
+	bool observe;
+	struct rules_place policy_place;	/* of [policy]; line 0: none */
+	struct rules_place mode_place;
+	struct ast_text name, owner, reason;
+};
+
+/* --- the report ----------------------------------------------------------- */
+
+struct rules_report {
+	const struct rules_source *source;
+	size_t n_sources;
+	rules_diag_fn *fn;	/* or NULL */
+	void *arg;
+	unsigned errors, warnings;
+	unsigned said;		/* diagnostics handed out */
+};
+
+void report_error(struct rules_report *r, struct rules_place at,
+		  const char *fmt, ...) PRINTF(3, 4);
+void report_warning(struct rules_report *r, struct rules_place at,
+		    const char *fmt, ...) PRINTF(3, 4);
+
+/* "FILE:LINE" of @at, for use inside a message. */
+#define PLACE_SIZE	256
+const char *place_text(const struct rules_report *r, struct rules_place at,
+		       char out[PLACE_SIZE]);
+
+/* --- the passes, in their order ------------------------------------------- */
+
+/* @ast->arena is set; 0 (faults are in @report) or -ENOMEM. */
+NODISCARD int rules_parse(struct rules_ast *ast, struct rules_report *report);
+/* What each rule must have by itself. */
+void rules_check_each(const struct rules_ast *ast, struct rules_report *report);
+/* What the rules are to each other; after rules_check_each() found no error. */
+void rules_check_together(const struct rules_ast *ast,
+			  const struct ruleset *rs,
+			  struct rules_report *report);
+
+#endif /* RULES_RULES_AST_H */

@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rules_compile.c - from policy texts to an immutable ruleset
+ *
+ * Everything a ruleset needs is in one arena, the ruleset itself included, so
+ * that the last reference frees it in one go.  It is built in passes that each
+ * count before they fill: rules, then the trie of hosts with a slice of rule
+ * indices at each node, then the trees of ranges.
+ */
+#include <errno.h>
+#include <sha2.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "rules/rules_ast.h"
+#include "rules/ruleset.h"
+
+/*
+ * What a byte of text may cost in memory.  The dearest is a label of one byte
+ * and its dot: a trie node, its mark and up to four slots, some 80 bytes.
+ */
+#define ARENA_PER_BYTE	64
+#define ARENA_BASE	(256u << 10)
+
+/* --- one rule --------------------------------------------------------------- */
+
+static int port_cmp(const void *a, const void *b)
+{
+	const struct port_range *x = a, *y = b;
+
+	return x->lo < y->lo ? -1 : x->lo > y->lo;
+}
+
+/* Sort @v and join what overlaps or touches; returns how many are left. */
+static size_t join_ports(struct port_range *v, size_t n)
+{
+	size_t kept = 0;
+
+	if (n == 0)
+		return 0;
+	qsort(v, n, sizeof(*v), port_cmp);
+	for (size_t i = 1; i < n; i++) {
+		if ((uint32_t)v[i].lo > (uint32_t)v[kept].hi + 1)
+			v[++kept] = v[i];
+		else
+			v[kept].hi = MAX(v[kept].hi, v[i].hi);
+	}
+	return kept + 1;
+}
+
+static int compile_ports(struct arena *arena, const struct ast_rule *ast,
+			 struct rule *rule)
+{
+	static const struct port_range web[] = { { 80, 80 }, { 443, 443 } };
+	static const struct port_range all = { 0, UINT16_MAX };
+	size_t n = 0;
+
+	rule->own_ports = ast->n_ports > 0;
+	rule->port = arena_get_array(arena, MAX(ast->n_ports, ARRAY_SIZE(web)),
+				     sizeof(rule->port[0]));
+	if (!rule->port)
+		return -ENOMEM;
+	for (const struct ast_ports *p = ast->ports; p; p = p->next)
+		rule->port[n++] = p->r;
+	if (n == 0 && ast->protocol) {
+		rule->port[n].lo = ast->protocol->port;
+		rule->port[n++].hi = ast->protocol->port;
+	} else if (n == 0 && ast->deny) {
+		rule->port[n++] = all;
+	} else if (n == 0) {
+		for (; n < ARRAY_SIZE(web); n++)
+			rule->port[n] = web[n];
+	}
+	rule->n_ports = join_ports(rule->port, n);
+	return 0;
+}
+
+static int range_cmp(const void *a, const void *b)
+{
+	const struct addr_range *x = a, *y = b;
+
+	return ip_addr_cmp(&x->lo, &y->lo);
+}
+
+static unsigned family_bytes(const struct ip_addr *a)
+{
+	return a->family == IP_V4 ? 4 : 16;
+}
+
+/* The address behind @a; of another family (none) behind the last one. */
+static struct ip_addr next_addr(struct ip_addr a)
+{
+	for (unsigned i = family_bytes(&a); i > 0; i--) {
+		if (++a.b[i - 1] != 0)
+			return a;
+	}
+	a.family = IP_NONE;
+	return a;
+}
+
+static size_t join_ranges(struct addr_range *v, size_t n)
+{
+	size_t kept = 0;
+
+	if (n == 0)
+		return 0;
+	qsort(v, n, sizeof(*v), range_cmp);
+	for (size_t i = 1; i < n; i++) {
+		struct ip_addr next = next_addr(v[kept].hi);
+
+		if (!addr_range_has(&v[kept], &v[i].lo) &&
+		    !ip_addr_eq(&next, &v[i].lo))
+			v[++kept] = v[i];
+		else if (ip_addr_cmp(&v[kept].hi, &v[i].hi) < 0)
+			v[kept].hi = v[i].hi;
+	}
+	return kept + 1;
+}
+
+static int compile_ranges(struct arena *arena, const struct ast_rule *ast,
+			  struct rule *rule)
+{
+	size_t n = 0;
+
+	if (ast->n_ranges == 0)
+		return 0;
+	rule->range = arena_get_array(arena, ast->n_ranges,
+				      sizeof(rule->range[0]));
+	rule->metadata = arena_get_array(arena, ast->n_ranges,
+					 sizeof(rule->metadata[0]));
+	if (!rule->range || !rule->metadata)
+		return -ENOMEM;
+	for (const struct ast_range *r = ast->ranges; r; r = r->next) {
+		rule->range[n++] = r->r;
+		if (addr_range_is_single(&r->r) &&
+		    ip_classify(&r->r.lo) == IP_METADATA)
+			rule->metadata[rule->n_metadata++] = r->r.lo;
+	}
+	rule->n_ranges = join_ranges(rule->range, n);
+	return 0;
+}
+
+static int compile_rule(struct arena *arena, const struct ast_rule *ast,
+			struct rule *rule)
+{
+	struct str name = arena_str(arena, ast->name);
+	int err;
+
+	if (!name.p)
+		return -ENOMEM;
+	rule->name = name.p;
+	rule->source = ast->place.source;
+	rule->line = ast->place.line;
+	rule->deny = ast->deny;
+	rule->has_hosts = ast->n_hosts > 0;
+	rule->protocol = ast->protocol;
+	err = compile_ports(arena, ast, rule);
+	return err ? err : compile_ranges(arena, ast, rule);
+}
+
+static int compile_rules(struct ruleset *rs, const struct rules_ast *ast)
+{
+	int err = 0;
+
+	rs->rule = arena_get_array(rs->arena, ast->n_rules,
+				   sizeof(rs->rule[0]));
+	if (!rs->rule)
+		return -ENOMEM;
+	for (const struct ast_rule *r = ast->rules; r && !err; r = r->next)
+		err = compile_rule(rs->arena, r, &rs->rule[rs->n_rules++]);
+	return err;
+}
+
+/* --- hosts ------------------------------------------------------------------ */
+
+static int plant_names(struct ruleset *rs, const struct rules_ast *ast)
+{
+	size_t labels = 0;
+
+	for (const struct ast_rule *r = ast->rules; r; r = r->next) {
+		for (const struct ast_host *h = r->hosts; h; h = h->next)
+			labels += host_labels(h->name);
+	}
+	if (host_trie_init(&rs->trie, rs->arena, labels) < 0)
+		return -ENOMEM;
+	for (const struct ast_rule *r = ast->rules; r; r = r->next) {
+		for (struct ast_host *h = r->hosts; h; h = h->next) {
+			struct str name = arena_str(rs->arena, h->name);
+
+			if (!name.p)
+				return -ENOMEM;
+			h->node = host_trie_add(&rs->trie, name);
+		}
+	}
+	rs->mark = arena_get_array(rs->arena, rs->trie.n, sizeof(rs->mark[0]));
+	return rs->mark ? 0 : -ENOMEM;
+}
+
+/* Where the rules of a pattern are counted. */
+static uint32_t *counter_of(struct ruleset *rs, const struct ast_host *h)
+{
+	struct host_mark *mark = &rs->mark[h->node];
+
+	return h->kind == HOST_EXACT ? &mark->n_exact : &mark->n_below;
+}
+
+/*
+ * How many rules stand at each mark.  @last: by node and kind, the number of the
+ * rule (from 1) that was counted there last, so that one that names a host twice
+ * counts once.
+ */
+static void count_rules(struct ruleset *rs, const struct rules_ast *ast,
+			uint32_t *last, struct rules_report *report)
+{
+	uint32_t number = 0;
+
+	for (const struct ast_rule *r = ast->rules; r; r = r->next) {
+		number++;
+		for (struct ast_host *h = r->hosts; h; h = h->next) {
+			uint32_t *seen = &last[2 * h->node +
+					       (h->kind == HOST_EXACT)];
+			uint32_t *n = counter_of(rs, h);
+
+			h->twice = *seen == number;
+			*seen = number;
+			if (h->twice)
+				continue;
+			if (++*n == RULES_PER_HOST_MAX + 1)
+				report_error(report, h->place,
+					     "more than %d rules name the same "
+					     "host; join some of them",
+					     RULES_PER_HOST_MAX);
+		}
+	}
+}
+
+static void place_slices(struct ruleset *rs)
+{
+	uint32_t at = 0;
+
+	/* The root's mark stays empty: "*" has a list of its own. */
+	for (uint32_t node = 1; node < rs->trie.n; node++) {
+		struct host_mark *mark = &rs->mark[node];
+
+		mark->exact = at;
+		at += mark->n_exact;
+		mark->below = at;
+		at += mark->n_below;
+		mark->n_exact = mark->n_below = 0;
+	}
+}
+
+static void add_to_slice(struct ruleset *rs, const struct ast_host *h,
+			 uint32_t index)
+{
+	struct host_mark *mark = &rs->mark[h->node];
+	uint32_t start = h->kind == HOST_EXACT ? mark->exact : mark->below;
+
+	rs->entry[start + (*counter_of(rs, h))++] = index;
+}
+
+static void fill_slices(struct ruleset *rs, const struct rules_ast *ast)
+{
+	uint32_t index = 0;
+
+	for (const struct ast_rule *r = ast->rules; r; r = r->next, index++) {
+		for (const struct ast_host *h = r->hosts; h; h = h->next) {
+			if (h->kind == HOST_ANY && !h->twice)
+				rs->any[rs->n_any++] = index;
+			if (h->kind == HOST_ANY)
+				rs->rule[index].any_host = true;
+			else if (!h->twice)
+				add_to_slice(rs, h, index);
+		}
+	}
+}
+
+/* Say of each name above an allowed one that it leads there. */
+static void mark_ancestors(struct ruleset *rs, const struct rules_ast *ast)
+{
+	for (size_t i = 0; i < rs->n_any; i++) {
+		if (rule_denies_all(&rs->rule[rs->any[i]]))
+			return;
+	}
+	for (const struct ast_rule *r = ast->rules; r; r = r->next) {
+		for (const struct ast_host *h = r->hosts; h; h = h->next) {
+			uint32_t node = h->node;
+
+			if (r->deny)
+				break;
+			if (h->kind == HOST_EXACT)
+				node = rs->trie.node[node].parent;
+			while (node != HOST_TRIE_ROOT &&
+			       !rs->mark[node].leads_on) {
+				rs->mark[node].leads_on = true;
+				node = rs->trie.node[node].parent;
+			}
+		}
+	}
+}
+
+static int compile_hosts(struct ruleset *rs, const struct rules_ast *ast,
+			 struct rules_report *report)
+{
+	uint32_t *last;
+	int err = plant_names(rs, ast);
+
+	if (err)
+		return err;
+	last = arena_get_array(ast->arena, 2 * (size_t)rs->trie.n,
+			       sizeof(*last));
+	rs->entry = arena_get_array(rs->arena, ast->n_hosts,
+				    sizeof(rs->entry[0]));
+	rs->any = arena_get_array(rs->arena, ast->n_rules, sizeof(rs->any[0]));
+	if (!last || !rs->entry || !rs->any)
+		return -ENOMEM;
+	count_rules(rs, ast, last, report);
+	if (report->errors)
+		return -EINVAL;
+	place_slices(rs);
+	fill_slices(rs, ast);
+	mark_ancestors(rs, ast);
+	return 0;
+}
+
+/* --- addresses -------------------------------------------------------------- */
+
+static int compile_spans(struct ruleset *rs, bool deny, struct span_tree *tree)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < rs->n_rules; i++) {
+		if (rs->rule[i].deny == deny && !rs->rule[i].has_hosts)
+			n += rs->rule[i].n_ranges;
+	}
+	tree->span = arena_get_array(rs->arena, n, sizeof(tree->span[0]));
+	if (!tree->span)
+		return -ENOMEM;
+	for (size_t i = 0; i < rs->n_rules; i++) {
+		const struct rule *r = &rs->rule[i];
+
+		if (r->deny != deny || r->has_hosts)
+			continue;
+		for (size_t k = 0; k < r->n_ranges; k++) {
+			tree->span[tree->n].r = r->range[k];
+			tree->span[tree->n++].owner = (uint32_t)i;
+		}
+	}
+	span_tree_build(tree);
+	return 0;
+}
+
+/* --- the whole -------------------------------------------------------------- */
+
+/*
+ * Of one text it is what sha256sum prints.  A NUL, which no text may hold,
+ * keeps several apart.
+ */
+static void make_digest(const struct rules_report *report, char out[17])
+{
+	const uint8_t nul = 0;
+	uint8_t sum[SHA256_DIGEST_LENGTH];
+	SHA2_CTX ctx;
+
+	SHA256Init(&ctx);
+	for (size_t i = 0; i < report->n_sources; i++) {
+		struct str text = report->source[i].text;
+
+		if (i > 0)
+			SHA256Update(&ctx, &nul, 1);
+		if (text.n > 0)
+			SHA256Update(&ctx, (const uint8_t *)text.p, text.n);
+	}
+	SHA256Final(sum, &ctx);
+	for (size_t i = 0; i < 16; i++) {
+		unsigned nibble = i % 2 ? sum[i / 2] & 15u : sum[i / 2] >> 4;
+
+		out[i] = "0123456789abcdef"[nibble];
+	}
+	out[16] = '\0';
+}
+
+static int compile_head(struct ruleset *rs, const struct rules_ast *ast,
+			const struct rules_report *report)
+{
+	struct str name = ast->name.text;
+
+	name = arena_str(rs->arena, str_empty(name) ? STR("unnamed") : name);
+	if (!name.p)
+		return -ENOMEM;
+	rs->name = name.p;
+	rs->observe = ast->observe;
+	make_digest(report, rs->digest);
+	return 0;
+}
+
+static int compile(struct rules_ast *ast, struct rules_report *report,
+		   struct arena *arena, struct ruleset **ret)
+{
+	struct ruleset *rs = arena_get(arena, sizeof(*rs));
+	int err;
+
+	if (!rs)
+		return -ENOMEM;
+	rs->arena = arena;
+	atomic_init(&rs->refs, 1);
+	err = compile_head(rs, ast, report);
+	if (!err)
+		err = compile_rules(rs, ast);
+	if (!err)
+		err = compile_hosts(rs, ast, report);
+	if (!err)
+		err = compile_spans(rs, false, &rs->allow_spans);
+	if (!err)
+		err = compile_spans(rs, true, &rs->deny_spans);
+	if (err)
+		return err;
+	rules_check_together(ast, rs, report);
+	if (report->errors)
+		return -EINVAL;
+	*ret = rs;
+	return 0;
+}
+
+static int check_sizes(struct rules_report *report, size_t *ret_bytes)
+{
+	struct rules_place nowhere = { 0 };
+	size_t bytes = 0;
+
+	if (report->n_sources > RULES_SOURCES_MAX) {
+		report_error(report, nowhere, "a policy is made of at most %d "
+			     "files; join some", RULES_SOURCES_MAX);
+		return -EINVAL;
+	}
+	for (size_t i = 0; i < report->n_sources; i++) {
+		size_t n = report->source[i].text.n;
+
+		nowhere.source = (uint16_t)i;
+		if (n > RULES_TEXT_MAX || bytes + n > RULES_TEXT_MAX) {
+			report_error(report, nowhere, "the policy is larger "
+				     "than %u bytes in all; use wildcards and "
+				     "networks", RULES_TEXT_MAX);
+			return -EINVAL;
+		}
+		bytes += n;
+	}
+	*ret_bytes = bytes;
+	return 0;
+}
+
+static void arena_freep(struct arena **a)
+{
+	arena_free(*a);
+}
+
+int rules_compile(const struct rules_source *source, size_t n,
+		  rules_diag_fn *diag, void *arg, struct ruleset **ret)
+{
+	struct rules_report report = {
+		.source = source, .n_sources = n, .fn = diag, .arg = arg,
+	};
+	CLEANUP(arena_freep) struct arena *scratch = NULL;
+	CLEANUP(arena_freep) struct arena *arena = NULL;
+	struct rules_ast ast = { 0 };
+	size_t bytes;
+	int err;
+
+	if (check_sizes(&report, &bytes) < 0)
+		return -EINVAL;
+	scratch = arena_new(ARENA_BASE + bytes * ARENA_PER_BYTE);
+	arena = arena_new(ARENA_BASE + bytes * ARENA_PER_BYTE);
+	if (!scratch || !arena)
+		return -ENOMEM;
+	ast.arena = scratch;
+	err = rules_parse(&ast, &report);
+	if (err)
+		return err;
+	rules_check_each(&ast, &report);
+	if (report.errors)
+		return -EINVAL;
+	err = compile(&ast, &report, arena, ret);
+	if (!err)
+		arena = NULL;		/* it is the ruleset's now */
+	return err;
+}
+
+struct ruleset *rules_ref(struct ruleset *rs)
+{
+	atomic_fetch_add_explicit(&rs->refs, 1, memory_order_relaxed);
+	return rs;
+}
+
+void rules_unref(struct ruleset *rs)
+{
+	if (!rs)
+		return;
+	if (atomic_fetch_sub_explicit(&rs->refs, 1, memory_order_acq_rel) == 1)
+		arena_free(rs->arena);
+}
+
+const char *rules_name(const struct ruleset *rs)
+{
+	return rs->name;
+}
+
+const char *rules_digest(const struct ruleset *rs)
+{
+	return rs->digest;
+}
+
+bool rules_observe(const struct ruleset *rs)
+{
+	return rs->observe;
+}
+
+size_t rules_count(const struct ruleset *rs)
+{
+	return rs->n_rules;
+}

@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rules_match.c - may this flow go on, as far as it is known
+ *
+ * Theory
+ * ======
+ *
+ * One walk over the rules that speak of the host finds everything a verdict
+ * needs: the first deny that stands in the way, whether any allow names the host
+ * (named), the most specific allow that takes the port too (can), and the most
+ * specific one of those that lets the address pass as well (may).  The verdict is
+ * then read off, in the order in which a person would ask:
+ *
+ *	a deny names the host			host_denied
+ *	a deny names the address		address_denied
+ *	no allow names the host			host_not_allowed
+ *	none takes the port			port_not_allowed
+ *	the address is of a class that none
+ *	excepts					address_private, ...
+ *	the address lies outside the rules'	address_not_allowed
+ *
+ * A flow without a name is looked up by its address in the same way, among the
+ * rules that have addresses and no hosts.
+ *
+ * An allow lets an address pass when it has ranges and the address lies in one,
+ * or when it has none and the address is public.  Addresses of metadata services
+ * are excepted by nothing but their own literal.
+ *
+ * NAT64's well-known prefix (RFC 6052) is only a way to write an IPv4 address: a
+ * range that has the address inside has it as well.
+ *
+ * In observe mode all that policy says of names and ports is let through and
+ * marked; what class an address is of, and which are denied, stays in force.
+ */
+#include "rules/ruleset.h"
+
+struct pick {
+	const struct rule *rule;
+	unsigned rank;
+};
+
+struct judge {
+	const struct ruleset *rs;
+	uint16_t port;
+	struct ip_addr form[2];		/* the address, and what it carries */
+	unsigned n_forms;		/* 0: not known yet */
+	enum ip_class klass;
+	/* what the walk finds */
+	const struct rule *host_deny, *addr_deny;
+	bool named;
+	struct pick can, may;
+};
+
+/* --- single rules ----------------------------------------------------------- */
+
+bool rule_has_port(const struct rule *r, uint16_t port)
+{
+	size_t lo = 0, hi = r->n_ports;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (port > r->port[mid].hi)
+			lo = mid + 1;
+		else if (port < r->port[mid].lo)
+			hi = mid;
+		else
+			return true;
+	}
+	return false;
+}
+
+bool rule_denies_all(const struct rule *r)
+{
+	return r->deny && r->n_ranges == 0 && r->n_ports == 1 &&
+	       r->port[0].lo <= 1 && r->port[0].hi == UINT16_MAX;
+}
+
+bool rule_covers_ports(const struct rule *outer, const struct rule *inner)
+{
+	size_t o = 0;
+
+	for (size_t i = 0; i < inner->n_ports; i++) {
+		while (o < outer->n_ports &&
+		       outer->port[o].hi < inner->port[i].hi)
+			o++;
+		if (o == outer->n_ports ||
+		    outer->port[o].lo > inner->port[i].lo)
+			return false;
+	}
+	return true;
+}
+
+bool rule_has_addr(const struct rule *r, const struct ip_addr *a)
+{
+	size_t lo = 0, hi = r->n_ranges;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (ip_addr_cmp(a, &r->range[mid].hi) > 0)
+			lo = mid + 1;
+		else if (ip_addr_cmp(a, &r->range[mid].lo) < 0)
+			hi = mid;
+		else
+			return true;
+	}
+	return false;
+}
+
+static bool names_metadata(const struct rule *r, const struct ip_addr *a)
+{
+	for (size_t i = 0; i < r->n_metadata; i++) {
+		if (ip_addr_eq(&r->metadata[i], a))
+			return true;
+	}
+	return false;
+}
+
+static bool in_ranges(const struct judge *j, const struct rule *r)
+{
+	for (unsigned i = 0; i < j->n_forms; i++) {
+		if (rule_has_addr(r, &j->form[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Does this allow let the address pass? */
+static bool lets_pass(const struct judge *j, const struct rule *r)
+{
+	if (r->n_ranges == 0)
+		return j->klass == IP_PUBLIC;
+	if (j->klass != IP_METADATA)
+		return in_ranges(j, r);
+	for (unsigned i = 0; i < j->n_forms; i++) {
+		if (names_metadata(r, &j->form[i]))
+			return true;
+	}
+	return false;
+}
+
+/* --- the rules that speak of a host ----------------------------------------- */
+
+void host_rules_start(struct host_rules *it, const struct ruleset *rs,
+		      struct str host)
+{
+	it->rs = rs;
+	host_trie_find(&rs->trie, host, &it->path);
+	it->exact_done = !it->path.whole;
+	it->depth = it->path.whole ? it->path.n - 1 : it->path.n;
+	it->any_done = false;
+	it->n = 0;
+	it->entry = NULL;
+	it->rank = 0;
+}
+
+void host_rules_start_below(struct host_rules *it, const struct ruleset *rs,
+			    struct str name)
+{
+	host_rules_start(it, rs, name);
+	it->exact_done = true;
+	it->depth = it->path.n;
+}
+
+/* Go to the next slice that may have rules; false behind the last. */
+static bool next_slice(struct host_rules *it)
+{
+	const struct ruleset *rs = it->rs;
+	const struct host_mark *mark;
+
+	if (!it->exact_done) {
+		mark = &rs->mark[it->path.node[it->path.n - 1]];
+		it->exact_done = true;
+		it->entry = &rs->entry[mark->exact];
+		it->n = mark->n_exact;
+		it->rank = HOST_RANK_EXACT;
+		return true;
+	}
+	if (it->depth > 0) {
+		mark = &rs->mark[it->path.node[it->depth - 1]];
+		it->entry = &rs->entry[mark->below];
+		it->n = mark->n_below;
+		it->rank = it->depth--;
+		return true;
+	}
+	if (!it->any_done) {
+		it->any_done = true;
+		it->entry = rs->any;
+		it->n = rs->n_any;
+		it->rank = 0;
+		return true;
+	}
+	return false;
+}
+
+const struct rule *host_rules_next(struct host_rules *it)
+{
+	while (it->n == 0) {
+		if (!next_slice(it))
+			return NULL;
+	}
+	it->n--;
+	return &it->rs->rule[*it->entry++];
+}
+
+/* --- one question ----------------------------------------------------------- */
+
+static bool is_nat64(const struct ip_addr *a)
+{
+	static const uint8_t prefix[12] = { 0x00, 0x64, 0xff, 0x9b };
+
+	return a->family == IP_V6 && memcmp(a->b, prefix, sizeof(prefix)) == 0;
+}
+
+static void judge_start(struct judge *j, const struct ruleset *rs,
+			const struct rules_question *q)
+{
+	*j = (struct judge){ .rs = rs, .port = q->port, .klass = IP_PUBLIC };
+	if (!q->addr)
+		return;
+	j->form[j->n_forms++] = ip_addr_unmapped(q->addr);
+	j->klass = ip_classify_here(&j->form[0], q->hosts);
+	if (is_nat64(&j->form[0])) {
+		struct ip_addr *inside = &j->form[j->n_forms++];
+
+		inside->family = IP_V4;
+		memcpy(inside->b, j->form[0].b + 12, 4);
+	}
+}
+
+/*
+ * Rules come in no certain order of specificity within a host or range; ports
+ * that were written beat those that were not, then the earlier rule wins.
+ */
+static void consider(struct pick *p, const struct rule *r, unsigned rank)
+{
+	rank = 2 * rank + r->own_ports;
+	if (p->rule && (rank < p->rank || (rank == p->rank && r >= p->rule)))
+		return;
+	p->rule = r;
+	p->rank = rank;
+}
+
+static void first(const struct rule **kept, const struct rule *r)
+{
+	if (!*kept)
+		*kept = r;
+}
+
+static void weigh_deny(struct judge *j, const struct rule *r)
+{
+	if (!rule_has_port(r, j->port))
+		return;
+	if (r->n_ranges == 0)
+		first(&j->host_deny, r);
+	else if (in_ranges(j, r))
+		first(&j->addr_deny, r);
+}
+
+static void weigh_allow(struct judge *j, const struct rule *r, unsigned rank)
+{
+	j->named = true;
+	if (!rule_has_port(r, j->port))
+		return;
+	consider(&j->can, r, rank);
+	if (j->n_forms > 0 && lets_pass(j, r))
+		consider(&j->may, r, rank);
+}
+
+/* A deny that has addresses alone; the earliest speaks for all. */
+static void on_deny_span(void *arg, const struct span *s)
+{
+	struct judge *j = arg;
+	const struct rule *r = &j->rs->rule[s->owner];
+
+	if (!rule_has_port(r, j->port))
+		return;
+	if (!j->addr_deny || (!j->addr_deny->has_hosts && r < j->addr_deny))
+		j->addr_deny = r;
+}
+
+/* Leading bits that all of the range share: the more, the narrower. */
+static unsigned range_rank(const struct addr_range *r)
+{
+	unsigned bits = 0, bytes = r->lo.family == IP_V4 ? 4 : 16;
+	unsigned skipped = 128 - 8 * bytes;
+
+	for (unsigned i = 0; i < bytes; i++) {
+		unsigned differ = r->lo.b[i] ^ r->hi.b[i];
+
+		if (differ) {
+			bits += (unsigned)__builtin_clz(differ) - 24;
+			break;
+		}
+		bits += 8;
+	}
+	return skipped + bits;
+}
+
+static void on_allow_span(void *arg, const struct span *s)
+{
+	struct judge *j = arg;
+
+	weigh_allow(j, &j->rs->rule[s->owner], range_rank(&s->r));
+}
+
+static void walk_spans(struct judge *j, const struct span_tree *tree,
+		       span_fn *fn)
+{
+	for (unsigned i = 0; i < j->n_forms; i++)
+		span_tree_find(tree, &j->form[i], fn, j);
+}
+
+static enum reason class_or(const struct judge *j, enum reason otherwise)
+{
+	if (j->n_forms > 0 && j->klass != IP_PUBLIC)
+		return ip_class_reason(j->klass);
+	return otherwise;
+}
+
+static enum reason verdict_named(const struct judge *j,
+				 const struct rule **ret_rule)
+{
+	*ret_rule = j->host_deny;
+	if (j->host_deny)
+		return REASON_HOST_DENIED;
+	*ret_rule = j->addr_deny;
+	if (j->addr_deny)
+		return REASON_ADDRESS_DENIED;
+	if (!j->named)
+		return REASON_HOST_NOT_ALLOWED;
+	*ret_rule = j->can.rule;
+	if (!j->can.rule)
+		return REASON_PORT_NOT_ALLOWED;
+	if (j->n_forms == 0)
+		return REASON_ALLOWED;
+	if (!j->may.rule)
+		return class_or(j, REASON_ADDRESS_NOT_ALLOWED);
+	*ret_rule = j->may.rule;
+	return REASON_ALLOWED;
+}
+
+/* Of a flow without a name. */
+static enum reason verdict_literal(const struct judge *j,
+				   const struct rule **ret_rule)
+{
+	*ret_rule = j->addr_deny ? j->addr_deny : j->host_deny;
+	if (*ret_rule)
+		return REASON_ADDRESS_DENIED;
+	*ret_rule = j->may.rule;
+	if (j->may.rule)
+		return REASON_ALLOWED;
+	/* POL-24: the class says more than that another port is open. */
+	return class_or(j, j->named ? REASON_PORT_NOT_ALLOWED :
+				      REASON_ADDRESS_NOT_ALLOWED);
+}
+
+/*
+ * Observing: what would be refused for its name or port goes on, and is marked.
+ * What its address forbids does not, even where the name was the first reason.
+ */
+static void observe(const struct judge *j, struct rules_answer *ret)
+{
+	if (j->addr_deny) {
+		ret->reason = REASON_ADDRESS_DENIED;
+		ret->rule = j->addr_deny->name;
+		return;
+	}
+	if (j->n_forms > 0 && j->klass != IP_PUBLIC && !j->may.rule) {
+		ret->reason = ip_class_reason(j->klass);
+		ret->rule = j->can.rule ? j->can.rule->name : NULL;
+		return;
+	}
+	if (j->port == 0)
+		return;
+	ret->would_deny = true;
+	ret->protocol = rules_protocol_by_port(j->port);
+}
+
+void rules_judge(const struct ruleset *rs, const struct rules_question *q,
+		 struct rules_answer *ret)
+{
+	const struct rule *decided = NULL, *r;
+	struct host_rules it;
+	struct judge j;
+	bool literal = str_empty(q->host);
+
+	judge_start(&j, rs, q);
+	*ret = (struct rules_answer){
+		.reason = REASON_ADDRESS_NOT_ALLOWED, .klass = j.klass,
+	};
+	if (literal && j.n_forms == 0)
+		return;			/* nothing was asked */
+	/* Without a name only "*" is found, and it denies. */
+	host_rules_start(&it, rs, q->host);
+	while ((r = host_rules_next(&it))) {
+		if (r->deny)
+			weigh_deny(&j, r);
+		else
+			weigh_allow(&j, r, it.rank);
+	}
+	walk_spans(&j, &rs->deny_spans, on_deny_span);
+	if (literal)
+		walk_spans(&j, &rs->allow_spans, on_allow_span);
+	ret->reason = literal ? verdict_literal(&j, &decided) :
+				verdict_named(&j, &decided);
+	if (decided) {
+		ret->rule = decided->name;
+		if (!decided->deny)
+			ret->protocol = rule_protocol(decided, q->port);
+	}
+	if (ret->reason != REASON_ALLOWED && rs->observe)
+		observe(&j, ret);
+}
+
+/* --- a name alone ----------------------------------------------------------- */
+
+/* The highest port from @port on that a deny of the whole host shuts, or 0. */
+static uint32_t shut_until(const struct host_rules *start, uint32_t port)
+{
+	struct host_rules it = *start;
+	const struct rule *r;
+
+	while ((r = host_rules_next(&it))) {
+		if (!r->deny || r->n_ranges > 0)
+			continue;
+		for (size_t i = 0; i < r->n_ports; i++) {
+			if (r->port[i].lo <= port && port <= r->port[i].hi)
+				return r->port[i].hi;
+		}
+	}
+	return 0;
+}
+
+/* The first port of @r that no deny shuts, or 0. */
+static uint16_t open_port(const struct host_rules *start, const struct rule *r)
+{
+	for (size_t i = 0; i < r->n_ports; i++) {
+		uint32_t port = r->port[i].lo;
+
+		while (port <= r->port[i].hi) {
+			uint32_t until = shut_until(start, port);
+
+			if (until == 0)
+				return (uint16_t)port;
+			port = until + 1;
+		}
+	}
+	return 0;
+}
+
+/* What the rules say of @host on any port. */
+static bool some_port_open(const struct host_rules *start,
+			   struct rules_answer *ret)
+{
+	struct host_rules it = *start;
+	const struct rule *r, *deny = NULL;
+	bool named = false;
+
+	while ((r = host_rules_next(&it))) {
+		uint16_t port;
+
+		if (r->deny) {
+			if (r->n_ranges == 0)
+				first(&deny, r);
+			continue;
+		}
+		named = true;
+		port = open_port(start, r);
+		if (port == 0)
+			continue;
+		ret->reason = REASON_ALLOWED;
+		ret->rule = r->name;
+		ret->protocol = rule_protocol(r, port);
+		return true;
+	}
+	/* A deny of some ports says nothing of a host that nothing allows. */
+	if (deny && (named || rule_denies_all(deny))) {
+		ret->reason = REASON_HOST_DENIED;
+		ret->rule = deny->name;
+	}
+	return false;
+}
+
+enum rules_name_verdict rules_judge_name(const struct ruleset *rs,
+					 struct str host,
+					 struct rules_answer *ret)
+{
+	struct host_rules start;
+	const struct host_path *path = &start.path;
+
+	*ret = (struct rules_answer){ .reason = REASON_HOST_NOT_ALLOWED };
+	if (str_empty(host))
+		return RULES_NAME_DENIED;
+	host_rules_start(&start, rs, host);
+	if (some_port_open(&start, ret))
+		return RULES_NAME_ALLOWED;
+	if (rs->observe) {
+		ret->would_deny = true;
+		return RULES_NAME_ALLOWED;
+	}
+	if (path->whole && rs->mark[path->node[path->n - 1]].leads_on)
+		return RULES_NAME_ANCESTOR;
+	return RULES_NAME_DENIED;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ruleset.h - a policy as it is judged by: immutable, in one arena
+ *
+ * Made by rules_compile.c, read by rules_match.c and by the checks that compare
+ * rules with each other.  Private to rules/.
+ */
+#ifndef RULES_RULESET_H
+#define RULES_RULESET_H
+
+#include <stdatomic.h>
+
+#include "base/mem.h"
+#include "rules/host_trie.h"
+#include "rules/rules.h"
+#include "rules/rules_value.h"
+#include "rules/span_tree.h"
+
+/*
+ * Rules at one node of the host trie.  It bounds what a question can cost,
+ * together with HOST_LABELS_MAX.
+ */
+#define RULES_PER_HOST_MAX	256
+
+struct rule {
+	const char *name;
+	uint16_t source;
+	uint32_t line;
+	bool deny;
+	bool any_host;			/* "*", deny only */
+	bool has_hosts;			/* names some, "*" included */
+	bool own_ports;			/* `ports` was written */
+	const struct rules_protocol *protocol;	/* NULL: each port's own */
+	struct port_range *port;	/* sorted, apart */
+	size_t n_ports;
+	struct addr_range *range;	/* sorted, apart; none: not restricted */
+	size_t n_ranges;
+	/*
+	 * Addresses of metadata services that stand alone in the rule.  A range
+	 * that merely holds one does not open it.
+	 */
+	struct ip_addr *metadata;
+	size_t n_metadata;
+};
+
+/* What a node of the trie means: slices of ruleset.entry[], rules by index. */
+struct host_mark {
+	uint32_t exact, n_exact;	/* that speak of the name itself */
+	uint32_t below, n_below;	/* that speak of every name below it */
+	bool leads_on;			/* an allow rule speaks of names below it */
+};
+
+struct ruleset {
+	atomic_uint refs;
+	struct arena *arena;		/* this struct is in it, too */
+	const char *name;
+	char digest[17];
+	bool observe;
+	struct rule *rule;
+	size_t n_rules;
+	struct host_trie trie;
+	struct host_mark *mark;		/* by node */
+	uint32_t *entry;
+	uint32_t *any;			/* deny rules with "*" */
+	size_t n_any;
+	struct span_tree allow_spans;	/* of allow rules without hosts */
+	struct span_tree deny_spans;	/* of deny rules without hosts */
+};
+
+bool rule_has_port(const struct rule *r, uint16_t port);
+/* Is @a in the rule's own ranges?  Whether it may be dialled is another thing. */
+bool rule_has_addr(const struct rule *r, const struct ip_addr *a);
+/* A deny of every port, whatever the address. */
+bool rule_denies_all(const struct rule *r);
+/* Does @outer have each port of @inner? */
+bool rule_covers_ports(const struct rule *outer, const struct rule *inner);
+static inline const struct rules_protocol *
+rule_protocol(const struct rule *r, uint16_t port)
+{
+	return r->protocol ? r->protocol : rules_protocol_by_port(port);
+}
+
+/*
+ * The rules that speak of a host, the most specific first: those that name it,
+ * then wildcards from the longest to the shortest, then "*".
+ */
+struct host_rules {
+	const struct ruleset *rs;
+	struct host_path path;
+	unsigned depth;			/* of the next mark, plus one */
+	bool exact_done;
+	bool any_done;
+	const uint32_t *entry;		/* what is left of the slice */
+	size_t n;
+	unsigned rank;			/* of the rule just given */
+};
+
+#define HOST_RANK_EXACT	(HOST_LABELS_MAX + 1)	/* then labels, then 0 for "*" */
+
+void host_rules_start(struct host_rules *it, const struct ruleset *rs,
+		      struct str host);
+/* The same for a wildcard: the rules that speak of every name below @name. */
+void host_rules_start_below(struct host_rules *it, const struct ruleset *rs,
+			    struct str name);
+const struct rule *host_rules_next(struct host_rules *it);
+
+#endif /* RULES_RULESET_H */
