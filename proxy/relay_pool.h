@@ -2,8 +2,9 @@
 /*
  * relay_pool.h - scratch memory and pipes that a worker's relays share
  *
- * Only relay.c includes this.  A pipe is lent while bytes are inside it and
- * comes back empty, so a worker with thousands of idle tunnels has none.
+ * For relay.c; conn_*.c use the scratch memory.  A pipe is lent while bytes are
+ * inside it and comes back empty, so a worker with thousands of idle tunnels
+ * has none.
  */
 #ifndef PROXY_RELAY_POOL_H
 #define PROXY_RELAY_POOL_H

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * conn.c - the life of one connection of a sandbox
+ *
+ * Theory of operation
+ * ===================
+ *
+ * A connection has two halves: app, the socket the sandboxed program opened,
+ * and net, the one we open for it in the host's namespace.  No byte crosses
+ * from one to the other before the name, the address and, where the rule says
+ * so, the first bytes have been judged, and before a record of it is queued.
+ *
+ *	START -+-> HEAD ---+-> DIAL --> HELLO --> RELAY		CONNECT
+ *	       |           +-> HTTP --> RELAY			absolute-form
+ *	       +-> HELLO ----> DIAL --> RELAY			transparent TLS
+ *	       +-> HTTP					transparent HTTP
+ *	       +-> DIAL -----> RELAY			the rest, at once
+ *	       +-> LISTEN ---> REFUSE			refused
+ *
+ *   from       to        because
+ *   START      HEAD      accepted on the explicit proxy
+ *   START      HELLO     the rule says TLS, or only a ClientHello can name it
+ *   START      HTTP      the rule says HTTP: the engine judges each request
+ *   START      DIAL      the rule leaves the bytes alone: server-first works
+ *   HEAD       DIAL      a CONNECT that the rules permit
+ *   HEAD       HTTP      anything but CONNECT
+ *   HELLO      DIAL      SNI agrees, and nobody has been dialled
+ *   HELLO      RELAY     ... inside a CONNECT, whose origin is connected
+ *   DIAL       HELLO     connected, the 200 is sent, the rule says TLS
+ *   DIAL       HTTP      connected, the 200 is sent, the rule says HTTP
+ *   DIAL       RELAY     connected
+ *   HTTP       RELAY     a WebSocket was agreed on
+ *   any        LISTEN    refused, and the program may say in which protocol
+ *   any        REFUSE    refused, the answer is on its way
+ *   any        ENDED     conn_end(), see enum reason
+ *
+ * What holds in each state is asserted by conn_check().  A refusal is recorded
+ * when it is decided, not when it has been told.  Every connection leaves at
+ * least one record.
+ */
+#include "proxy/conn.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "proxy/conn_own.h"
+#include "proxy/dial.h"
+#include "proxy/forward.h"
+#include "proxy/relay.h"
+#include "proxy/sock.h"
+#include "proxy/worker.h"
+
+/* One read of first bytes; a ClientHello of today fits. */
+#define READ_CHUNK	4096
+
+#define MAY(state)	BIT(CONN_##state)
+#define MAY_END		(MAY(LISTEN) | MAY(REFUSE) | MAY(ENDED))
+
+static const struct {
+	const char *name;
+	uint32_t next;		/* states that may follow, as bits */
+} conn_states[] = {
+	[CONN_START] = { "start", MAY(HEAD) | MAY(HELLO) | MAY(HTTP) |
+				  MAY(DIAL) | MAY_END },
+	[CONN_HEAD] = { "head", MAY(DIAL) | MAY(HTTP) | MAY_END },
+	[CONN_HELLO] = { "hello", MAY(DIAL) | MAY(RELAY) | MAY_END },
+	[CONN_DIAL] = { "dial", MAY(HELLO) | MAY(HTTP) | MAY(RELAY) |
+				MAY_END },
+	[CONN_HTTP] = { "http", MAY(RELAY) | MAY_END },
+	[CONN_RELAY] = { "relay", MAY_END },
+	[CONN_LISTEN] = { "listen", MAY(REFUSE) | MAY(ENDED) },
+	[CONN_REFUSE] = { "refuse", MAY(ENDED) },
+	[CONN_ENDED] = { "ended", 0 },
+};
+static_assert(ARRAY_SIZE(conn_states) == CONN_STATES, "name every state");
+
+static void conn_check(const struct conn *c)
+{
+	bool over = c->state == CONN_ENDED;
+	bool told = c->state == CONN_LISTEN || c->state == CONN_REFUSE;
+
+	REQUIRE(c->magic == CONN_MAGIC);
+	REQUIRE((c->app >= 0) == !over);
+	/* Who is refused, or gone, reaches nobody and is on record. */
+	if (over || told)
+		REQUIRE(c->net < 0 && c->recorded && !c->opened && !c->dial &&
+			!c->relay && !c->forward);
+	/* Nobody is reached without a record of it. */
+	REQUIRE(c->net < 0 || c->opened);
+	if (c->state == CONN_RELAY)
+		REQUIRE(c->net >= 0);
+	if (c->state == CONN_HEAD || c->state == CONN_START)
+		REQUIRE(c->net < 0);
+}
+
+void conn_set_state(struct conn *c, enum conn_state to)
+{
+	REQUIRE(conn_states[c->state].next & BIT(to));
+	log_debug("run %s: connection %p: %s -> %s", c->s->run, (void *)c,
+		  conn_states[c->state].name, conn_states[to].name);
+	c->state = to;
+	conn_check(c);
+}
+
+/* --- events --------------------------------------------------------------------- */
+
+void conn_quiet(struct conn *c)
+{
+	(void)!event_del(&c->readable);
+	(void)!event_del(&c->writable);
+	(void)!event_del(&c->timer);
+}
+
+void conn_read_in(struct conn *c, enum conn_state state, unsigned ms)
+{
+	const struct timeval tv = { ms / 1000, ms % 1000 * 1000 };
+
+	conn_set_state(c, state);
+	if (event_add(&c->readable, NULL) || event_add(&c->timer, &tv))
+		conn_finish(c, REASON_MEMORY_EXCEEDED, true);
+}
+
+bool conn_send(struct conn *c, struct str s)
+{
+	return send(c->app, s.p, s.n, MSG_NOSIGNAL | MSG_DONTWAIT) ==
+	       (ssize_t)s.n;
+}
+
+/* Read once into @in. Return: false when the connection is over. */
+static bool conn_fill(struct conn *c, bool *ret_end)
+{
+	size_t room = MIN((size_t)READ_CHUNK, c->in.max - c->in.n);
+	ssize_t n;
+
+	if (buf_reserve(&c->in, room)) {
+		conn_finish(c, REASON_MEMORY_EXCEEDED, true);
+		return false;
+	}
+	n = recv(c->app, c->in.p + c->in.n, room, MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (n < 0) {
+		conn_finish(c, REASON_CLIENT_RESET, true);
+		return false;
+	}
+	c->in.n += (size_t)n;
+	*ret_end = n == 0;
+	return true;
+}
+
+static void conn_on_readable(struct conn *c)
+{
+	bool end;
+
+	if (c->state == CONN_REFUSE) {
+		conn_on_refuse(c, EV_READ);
+		return;
+	}
+	if (!conn_fill(c, &end))
+		return;
+	switch (c->state) {
+	case CONN_HEAD:
+		conn_on_head(c, end);
+		break;
+	case CONN_HELLO:
+		conn_on_hello(c, end);
+		break;
+	case CONN_LISTEN:
+		conn_on_listen(c, end);
+		break;
+	case CONN_START:
+	case CONN_DIAL:
+	case CONN_HTTP:
+	case CONN_RELAY:
+	case CONN_REFUSE:
+	case CONN_ENDED:
+	case CONN_STATES:
+		REQUIRE(!"a state that reads");
+	}
+}
+
+static void conn_on_timeout(struct conn *c)
+{
+	switch (c->state) {
+	case CONN_HEAD:
+		conn_refuse(c, REASON_HEADER_TIMEOUT);
+		break;
+	case CONN_HELLO:
+		conn_refuse(c, c->in.n ? REASON_HELLO_INCOMPLETE :
+					 REASON_HEADER_TIMEOUT);
+		break;
+	case CONN_LISTEN:
+		conn_finish(c, c->why, true);
+		break;
+	case CONN_REFUSE:
+		conn_finish(c, c->why, false);
+		break;
+	case CONN_START:
+	case CONN_DIAL:
+	case CONN_HTTP:
+	case CONN_RELAY:
+	case CONN_ENDED:
+	case CONN_STATES:
+		REQUIRE(!"a state that waits");
+	}
+}
+
+static struct conn *conn_of(void *arg)
+{
+	struct conn *c = arg;
+
+	REQUIRE(c->magic == CONN_MAGIC);
+	return c;
+}
+
+static void readable_cb(evutil_socket_t fd UNUSED, short what UNUSED,
+			void *arg)
+{
+	conn_on_readable(conn_of(arg));
+}
+
+static void writable_cb(evutil_socket_t fd UNUSED, short what UNUSED,
+			void *arg)
+{
+	conn_on_refuse(conn_of(arg), EV_WRITE);
+}
+
+static void timer_cb(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
+{
+	conn_on_timeout(conn_of(arg));
+}
+
+/* --- beginning ------------------------------------------------------------------- */
+
+static struct conn *conn_init(struct conn *c, struct sandbox *s, int fd,
+			      enum record_via via)
+{
+	struct event_base *base = s->worker->base;
+
+	c->magic = CONN_MAGIC;
+	c->s = s;
+	c->app = fd;
+	c->net = -1;
+	c->via = via;
+	c->began_ms = clock_mono_ms();
+	c->in = BUF_INIT(CONN_IN_MAX);
+	c->out = BUF_INIT(CONN_IN_MAX);
+	id_new(&c->id);
+	list_init(&c->dead);
+	if (event_assign(&c->readable, base, fd, EV_READ | EV_PERSIST,
+			 readable_cb, c) ||
+	    event_assign(&c->writable, base, fd, EV_WRITE | EV_PERSIST,
+			 writable_cb, c) ||
+	    event_assign(&c->timer, base, -1, 0, timer_cb, c))
+		return NULL;
+	/* Without its ends a connection can still be judged and recorded. */
+	(void)!sock_peer(fd, &c->src);
+	sock_tune(fd);
+	c->rules = rules_ref(s->rules);
+	list_add(&s->conns, &c->node);
+	s->nconns++;
+	return c;
+}
+
+struct conn *conn_new(struct sandbox *s, int fd, enum record_via via)
+{
+	struct conn *c = mem_new(sizeof(*c));
+	struct record r;
+
+	if (c && conn_init(c, s, fd, via))
+		return c;
+	mem_free(c);
+	sandbox_record(RECORD_FLOW_DENY, RECORD_DENY, REASON_MEMORY_EXCEEDED,
+		       via, &r);
+	sandbox_deny(s, &r);
+	sock_reset(&fd);
+	return NULL;
+}
+
+/* --- end ------------------------------------------------------------------------- */
+
+/* Nobody but us holds app or net behind this. */
+static void conn_release(struct conn *c, enum reason why)
+{
+	dial_cancel(c->dial);
+	c->dial = NULL;
+	if (c->relay)
+		conn_take_relay(c);
+	if (c->forward && !c->forward_over)
+		forward_cut(c->forward, why);
+	forward_free(c->forward);
+	c->forward = NULL;
+}
+
+void conn_finish(struct conn *c, enum reason why, bool reset)
+{
+	if (c->state == CONN_ENDED)
+		return;
+	conn_quiet(c);
+	conn_release(c, why);
+	conn_record_end(c, why);
+	if (reset) {
+		sock_reset(&c->net);
+		sock_reset(&c->app);
+	} else {
+		fd_closep(&c->net);
+		fd_closep(&c->app);
+	}
+	conn_set_state(c, CONN_ENDED);
+	list_add(&c->s->worker->dead, &c->dead);
+	worker_reclaim(c->s->worker);
+}
+
+void conn_end(struct conn *c, enum reason why)
+{
+	conn_finish(c, why, why != REASON_CLIENT_CLOSED &&
+			    why != REASON_ORIGIN_CLOSED);
+}
+
+void conn_end_all(struct sandbox *s, enum reason why)
+{
+	struct list *it, *tmp;
+
+	list_each(&s->conns, it, tmp)
+		conn_end(container_of(it, struct conn, node), why);
+}
+
+void conn_reclaim(struct worker *w)
+{
+	struct list *it, *tmp;
+
+	list_each(&w->dead, it, tmp) {
+		struct conn *c = container_of(it, struct conn, dead);
+
+		REQUIRE(c->magic == CONN_MAGIC && c->state == CONN_ENDED);
+		list_del(&c->dead);
+		list_del(&c->node);
+		c->s->nconns--;
+		rules_unref(c->rules);
+		buf_done(&c->in);
+		buf_done(&c->out);
+		c->magic = 0;
+		mem_free(c);
+	}
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * conn_http.c - what the HTTP engine asks of a connection
+ *
+ * The engine reads requests and moves bodies; which of them may go where, the
+ * dialling and the records are here.  One app half can have many net halves,
+ * one after the other: each is a flow with an id, an open and a close of its
+ * own, and each request a record that carries the id of its flow.
+ *
+ * Inside a CONNECT the origin was dialled before the 200 went out, since a 200
+ * says so; the engine's first dial is given that socket.
+ */
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "audit/writer.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "proxy/conn.h"
+#include "proxy/conn_own.h"
+#include "proxy/dial.h"
+#include "proxy/forward.h"
+#include "proxy/worker.h"
+
+static enum reason http_target(const struct conn *c,
+			       const struct forward_target *f,
+			       struct conn_target *ret, struct id *ret_dns)
+{
+	enum reason why;
+
+	why = conn_target_set(c->s, f->kind == HOST_NAME ? &f->name : NULL,
+			      &f->addr, f->port, ret, ret_dns);
+	/* A Host that is an address can only be the one that was asked for. */
+	if (why == REASON_ALLOWED && c->by_first_bytes && ret->name.n == 0 &&
+	    !ip_addr_eq(&ret->addr, &c->asked.addr))
+		why = REASON_HOST_MISMATCH;
+	return why;
+}
+
+static void http_judge(void *arg, const struct forward_target *f,
+		       struct rules_answer *ret)
+{
+	struct conn *c = arg;
+	struct conn_target t;
+	struct id dns;
+	enum reason why = http_target(c, f, &t, &dns);
+
+	*ret = (struct rules_answer){ .reason = why };
+	if (why != REASON_ALLOWED)
+		return;
+	conn_target_judge(c, &t, ret);
+	if (!rules_passes(ret))
+		return;
+	if (ret->protocol && ret->protocol->speech == SPEECH_TLS)
+		ret->reason = REASON_PROTOCOL_NOT_ALLOWED;
+	else if (!audit_ok(c->s->sink))
+		ret->reason = REASON_AUDIT_UNAVAILABLE;
+	else
+		return;
+	ret->would_deny = false;
+}
+
+/* The socket that the CONNECT was answered for, if it still lives. */
+static bool net_is_alive(const struct conn *c)
+{
+	char byte;
+	ssize_t n = recv(c->net, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	return n > 0 || (n < 0 && errno == EAGAIN);
+}
+
+static bool take_connected(struct conn *c, const struct conn_target *t)
+{
+	if (c->net < 0)
+		return false;
+	if (conn_target_eq(&c->target, t) && net_is_alive(c)) {
+		forward_dialed(c->forward, fd_take(&c->net));
+		return true;
+	}
+	fd_closep(&c->net);
+	conn_record_end(c, REASON_ORIGIN_CLOSED);
+	return false;
+}
+
+static void http_dial(void *arg, const struct forward_target *f)
+{
+	struct conn *c = arg;
+	struct conn_target t;
+	struct id dns;
+	enum reason why = http_target(c, f, &t, &dns);
+
+	if (why != REASON_ALLOWED) {
+		forward_dial_failed(c->forward, why);
+		return;
+	}
+	if (take_connected(c, &t))
+		return;
+	if (c->opened)		/* the engine tells before it dials anew */
+		conn_record_end(c, REASON_ORIGIN_CLOSED);
+	c->target = t;
+	c->dns = dns;
+	conn_target_judge(c, &c->target, &c->answer);
+	if (c->recorded)
+		id_new(&c->id);
+	c->began_ms = clock_mono_ms();
+	if (conn_dial_target(c))
+		forward_dial_failed(c->forward, REASON_MEMORY_EXCEEDED);
+}
+
+void conn_http_on_dialed(struct conn *c, const struct dial_result *r)
+{
+	if (r->reason == REASON_ALLOWED) {
+		forward_dialed(c->forward, r->fd);
+		return;
+	}
+	if (c->opened)
+		conn_record_end(c, r->reason);
+	forward_dial_failed(c->forward, r->reason);
+}
+
+static void http_dial_cancel(void *arg)
+{
+	struct conn *c = arg;
+
+	dial_cancel(c->dial);
+	c->dial = NULL;
+	if (c->opened)
+		conn_record_end(c, REASON_CLIENT_CLOSED);
+}
+
+static void http_net_closed(void *arg, enum reason why, uint64_t bytes_up,
+			    uint64_t bytes_down)
+{
+	struct conn *c = arg;
+
+	c->bytes_up = bytes_up;
+	c->bytes_down = bytes_down;
+	conn_record_end(c, why);
+}
+
+static void http_record(void *arg, struct record *r)
+{
+	struct conn *c = arg;
+	bool of_flow = r->dst.port == c->target.port &&
+		       (r->host.n ? str_eq(r->host,
+					   host_name_str(&c->target.name)) :
+				    ip_addr_eq(&r->dst.addr,
+					       &c->target.addr));
+
+	conn_record_http(c, r, of_flow);
+}
+
+static void http_tunnel(void *arg, int net, struct str up, struct str down,
+			uint64_t bytes_up, uint64_t bytes_down)
+{
+	struct conn *c = arg;
+
+	c->net = net;
+	c->base_up = bytes_up;
+	c->base_down = bytes_down;
+	c->forward_over = true;
+	conn_start_relay(c, up, down);
+	forward_free(c->forward);
+	c->forward = NULL;
+}
+
+static void http_finish(void *arg, enum reason why, bool reset)
+{
+	struct conn *c = arg;
+
+	c->forward_over = true;
+	conn_finish(c, why, reset);
+}
+
+static const struct forward_ops http_ops = {
+	.judge = http_judge,
+	.dial = http_dial,
+	.dial_cancel = http_dial_cancel,
+	.net_closed = http_net_closed,
+	.record = http_record,
+	.tunnel = http_tunnel,
+	.finish = http_finish,
+};
+
+static void http_pin(const struct conn *c, struct forward_config *config)
+{
+	struct forward_target *pinned = &config->pinned;
+
+	pinned->port = c->target.port;
+	if (c->by_first_bytes) {
+		config->mode = FORWARD_BY_HOST;
+	} else if (c->via == RECORD_VIA_FORWARD) {
+		config->mode = FORWARD_EXPLICIT;
+	} else {
+		config->mode = FORWARD_PINNED;
+		pinned->kind = c->target.name.n ? HOST_NAME : HOST_ADDRESS;
+		pinned->name = c->target.name;
+		pinned->addr = c->target.addr;
+	}
+}
+
+void conn_start_http(struct conn *c)
+{
+	struct forward_config config = {
+		.base = c->s->worker->base,
+		.app = c->app,
+		.early = buf_str(&c->in),
+		.policy = rules_name(c->rules),
+		.run = c->s->run,
+		.ops = &http_ops,
+		.arg = c,
+	};
+
+	c->speech = SPEECH_HTTP;
+	http_pin(c, &config);
+	conn_quiet(c);
+	conn_set_state(c, CONN_HTTP);
+	if (forward_start(&config, &c->forward)) {
+		conn_finish(c, REASON_MEMORY_EXCEEDED, true);
+		return;
+	}
+	buf_done(&c->in);
+	c->in = BUF_INIT(CONN_IN_MAX);
+}

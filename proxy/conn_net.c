@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * conn_net.c - dialling for a connection, and its tunnel
+ */
+#include <errno.h>
+
+#include "base/fd.h"
+#include "proxy/conn_own.h"
+#include "proxy/dial.h"
+#include "proxy/relay.h"
+#include "proxy/worker.h"
+
+#define ESTABLISHED	STR("HTTP/1.1 200 OK\r\n\r\n")
+
+/*
+ * The first address that passed: from here on the flow is on record.  With an
+ * address another rule may decide than without; it must not demand more of the
+ * first bytes than is being done.
+ */
+static enum reason on_permit(void *arg, const struct ip_endpoint *dst,
+			     const struct rules_answer *answer)
+{
+	struct conn *c = arg;
+	enum rules_speech speech = conn_protocol(c, answer)->speech;
+
+	c->dst = *dst;
+	if (speech != c->speech && speech != SPEECH_OPAQUE)
+		return REASON_PROTOCOL_NOT_ALLOWED;
+	return conn_record_open(c, answer) == 0 ? REASON_ALLOWED :
+						  REASON_AUDIT_UNAVAILABLE;
+}
+
+/* The origin is there: CONNECT hears of it, then the rule's protocol. */
+static void on_connected(struct conn *c)
+{
+	if (c->via != RECORD_VIA_CONNECT) {
+		conn_start_relay(c, buf_str(&c->in), STR_NONE);
+		return;
+	}
+	if (c->speech == SPEECH_OPAQUE) {
+		conn_start_relay(c, buf_str(&c->in), ESTABLISHED);
+		return;
+	}
+	if (!conn_send(c, ESTABLISHED)) {
+		conn_finish(c, REASON_CLIENT_RESET, true);
+		return;
+	}
+	c->established = true;
+	if (c->speech == SPEECH_HTTP) {
+		conn_start_http(c);
+		return;
+	}
+	conn_read_in(c, CONN_HELLO, CONN_HEAD_MS);
+	if (c->state == CONN_HELLO && c->in.n)
+		conn_on_hello(c, false);
+}
+
+static void on_dialed(void *arg, const struct dial_result *r)
+{
+	struct conn *c = arg;
+
+	c->dial = NULL;
+	if (r->dst.addr.family != IP_NONE)
+		c->dst = r->dst;
+	if (r->rule)
+		c->answer.rule = r->rule;
+	if (c->state == CONN_HTTP) {
+		conn_http_on_dialed(c, r);
+	} else if (r->reason != REASON_ALLOWED) {
+		conn_refuse(c, r->reason);
+	} else {
+		c->net = r->fd;
+		on_connected(c);
+	}
+}
+
+int conn_dial_target(struct conn *c)
+{
+	struct worker *w = c->s->worker;
+	const struct conn_target *t = &c->target;
+	const struct dial_config config = {
+		.base = w->base,
+		.resolver = w->resolver,
+		.rules = c->rules,
+		.hosts = &w->hosts,
+		.tenant = c->s->tenant,
+		.host = host_name_str(&t->name),
+		/* Of a name's own addresses, the one that was asked for. */
+		.addr = t->name.n ? c->asked.addr : t->addr,
+		.prefer = (enum ip_family)c->asked.addr.family,
+		.port = t->port,
+		.permit = on_permit,
+		.fn = on_dialed,
+		.arg = c,
+	};
+
+	c->dst = (struct ip_endpoint){ .port = t->port };
+	return dial_start(&config, &c->dial);
+}
+
+void conn_dial(struct conn *c)
+{
+	conn_quiet(c);
+	conn_set_state(c, CONN_DIAL);
+	if (conn_dial_target(c))
+		conn_refuse(c, REASON_MEMORY_EXCEEDED);
+}
+
+/* --- the tunnel ------------------------------------------------------------------- */
+
+void conn_take_relay(struct conn *c)
+{
+	relay_bytes(c->relay, &c->bytes_up, &c->bytes_down);
+	c->bytes_up += c->base_up;
+	c->bytes_down += c->base_down;
+	relay_free(c->relay);
+	c->relay = NULL;
+}
+
+static void on_relayed(void *arg, enum reason why)
+{
+	struct conn *c = arg;
+
+	REQUIRE(c->magic == CONN_MAGIC);
+	conn_end(c, why);
+}
+
+void conn_start_relay(struct conn *c, struct str up, struct str down)
+{
+	const struct relay_config config = {
+		.base = c->s->worker->base,
+		.pool = c->s->worker->relay,
+		.app = c->app,
+		.net = c->net,
+		.up = up,
+		.down = down,
+		.fn = on_relayed,
+		.arg = c,
+	};
+
+	conn_quiet(c);
+	conn_set_state(c, CONN_RELAY);
+	if (relay_start(&config, &c->relay)) {
+		conn_finish(c, REASON_MEMORY_EXCEEDED, true);
+		return;
+	}
+	/* An idle tunnel owns no memory but this struct. */
+	buf_done(&c->in);
+	c->in = BUF_INIT(CONN_IN_MAX);
+}

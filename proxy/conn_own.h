@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * conn_own.h - what the files of a connection share; no one else includes it
+ *
+ *	conn.c			states, events, beginning and end
+ *	conn_target.c		which name or address, and is it permitted?
+ *	conn_transparent.c	what did the program ask for, and may it?
+ *	conn_explicit.c		the same of a CONNECT
+ *	conn_hello.c		do the first bytes agree? (TLS)
+ *	conn_net.c		dialling, and the tunnel
+ *	conn_http.c		what the HTTP engine asks of us
+ *	conn_refuse.c		saying no in the client's own protocol
+ *	conn_record.c		the audit records of it all
+ */
+#ifndef PROXY_CONN_OWN_H
+#define PROXY_CONN_OWN_H
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "audit/record.h"
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/id.h"
+#include "base/ip_addr.h"
+#include "base/list.h"
+#include "base/reason.h"
+#include "proxy/conn.h"
+#include "proxy/sandbox.h"
+#include "rules/host_name.h"
+#include "rules/rules.h"
+
+struct dial;
+struct dial_result;
+struct forward;
+struct forward_target;
+struct relay;
+
+#define CONN_MAGIC		0x434f4e4eu	/* "CONN" */
+
+/* For a whole CONNECT head, and for the first bytes of TLS. */
+#define CONN_HEAD_MS		60000
+/* A refused program may say in which protocol it wants to hear it. */
+#define CONN_LISTEN_MS		2000
+/* After the answer: read on, so that no reset overtakes it. */
+#define CONN_DRAIN_MS		5000
+#define CONN_DRAIN_MAX		(256u << 10)
+/* Bytes read before there is someone to send them to. */
+#define CONN_IN_MAX		(64u << 10)
+#define CONN_SNI_MAX		255	/* of an SNI as sent, for the record */
+
+enum conn_state {
+	CONN_START,
+	CONN_HEAD,
+	CONN_HELLO,
+	CONN_DIAL,
+	CONN_HTTP,
+	CONN_RELAY,
+	CONN_LISTEN,
+	CONN_REFUSE,
+	CONN_ENDED,
+
+	CONN_STATES
+};
+
+/* What is asked for: a name, or an address when there is no name. */
+struct conn_target {
+	struct host_name name;		/* n == 0: none */
+	struct ip_addr addr;		/* the literal; with a name: none */
+	uint16_t port;
+};
+
+struct conn {
+	uint32_t magic;
+	enum conn_state state;
+	struct list node;		/* sandbox.conns */
+	struct list dead;		/* worker.dead, once ended */
+	struct sandbox *s;
+	struct ruleset *rules;		/* one reference: answers borrow from it */
+	int app, net;			/* -1: none */
+	enum record_via via;
+	struct ip_endpoint src;
+	struct ip_endpoint asked;	/* transparent; else family IP_NONE */
+
+	struct conn_target target;
+	struct rules_answer answer;	/* the last judgement of it */
+	enum rules_speech speech;	/* what is demanded of the first bytes */
+	bool by_first_bytes;		/* only they can name what is meant */
+	bool established;		/* the 200 to a CONNECT was sent */
+	enum reason why;		/* of a refusal that is being told */
+
+	struct id id, dns;		/* of the flow, of its DNS answer */
+	int64_t began_ms;
+	bool opened;			/* flow_open is posted, flow_close is not */
+	bool recorded;			/* something was */
+	struct ip_endpoint dst;		/* dialled */
+	uint64_t base_up, base_down;	/* bytes before the relay began */
+	uint64_t bytes_up, bytes_down;
+	uint8_t sni_n;
+	char sni[CONN_SNI_MAX];
+
+	struct buf in, out;
+	size_t seen;			/* of @in, by the parser of heads */
+	size_t need;			/* of @in, for the next hello record */
+	size_t drained;
+	struct dial *dial;
+	struct relay *relay;
+	struct forward *forward;
+	bool forward_over;		/* it has called finish() */
+	struct event readable, writable, timer;
+};
+
+/* --- conn.c -------------------------------------------------------------------- */
+
+/* Takes @fd. NULL after it was reset and recorded, for want of memory. */
+struct conn *conn_new(struct sandbox *s, int fd, enum record_via via);
+/* Tries all once; false when not all was taken (then the client is gone). */
+NODISCARD bool conn_send(struct conn *c, struct str s);
+/* Enter a state that reads bytes of app's into @in, for at most @ms; what is
+ * there already is looked at by the caller. */
+void conn_read_in(struct conn *c, enum conn_state state, unsigned ms);
+/* Events of app's stop; for those who hand app on. */
+void conn_quiet(struct conn *c);
+void conn_set_state(struct conn *c, enum conn_state to);
+/* The end: what is not recorded yet is, and the sockets close. */
+void conn_finish(struct conn *c, enum reason why, bool reset);
+
+/* --- judging: conn_target.c ------------------------------------------------------ */
+
+/**
+ * conn_target_set() - A name, or a literal, or the name behind a synthetic one
+ * @name:	canonical; NULL or empty: @addr counts
+ * @ret_dns:	the DNS record that gave the name, all 0 when there was none
+ * Return: ALLOWED, or ADDRESS_NOT_ALLOWED for a synthetic address that was
+ * never given out
+ */
+enum reason conn_target_set(const struct sandbox *s,
+			    const struct host_name *name,
+			    const struct ip_addr *addr, uint16_t port,
+			    struct conn_target *ret, struct id *ret_dns);
+void conn_target_judge(const struct conn *c, const struct conn_target *t,
+		       struct rules_answer *ret);
+bool conn_target_eq(const struct conn_target *a, const struct conn_target *b);
+/* The protocol of the rule that answered, else the port's own. */
+const struct rules_protocol *conn_protocol(const struct conn *c,
+					   const struct rules_answer *answer);
+
+/* --- the others ------------------------------------------------------------------ */
+
+/* More of @in came, or app is at its @end. */
+void conn_on_head(struct conn *c, bool end);		/* conn_explicit.c */
+void conn_on_hello(struct conn *c, bool end);		/* conn_hello.c */
+void conn_on_listen(struct conn *c, bool end);		/* conn_refuse.c */
+
+void conn_dial(struct conn *c);				/* conn_net.c */
+NODISCARD int conn_dial_target(struct conn *c);
+void conn_start_relay(struct conn *c, struct str up, struct str down);
+void conn_take_relay(struct conn *c);
+
+void conn_start_http(struct conn *c);			/* conn_http.c */
+void conn_http_on_dialed(struct conn *c, const struct dial_result *r);
+
+/* The flow is not to be: record it and tell the client. */
+void conn_refuse(struct conn *c, enum reason why);	/* conn_refuse.c */
+void conn_on_refuse(struct conn *c, short what);
+
+NODISCARD int conn_record_open(struct conn *c,		/* conn_record.c */
+			       const struct rules_answer *answer);
+void conn_record_end(struct conn *c, enum reason why);
+void conn_record_http(struct conn *c, struct record *r, bool of_flow);
+
+#endif /* PROXY_CONN_OWN_H */

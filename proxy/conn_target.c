@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * conn_target.c - which name or address is meant, and is it permitted?
+ *
+ * A synthetic address is a name in disguise: the mapping back comes first on
+ * every way in, before address classes.  One that was never given out means
+ * nothing, and is refused.
+ */
+#include "proxy/conn_own.h"
+#include "proxy/worker.h"
+#include "resolver/name_map.h"
+
+static void target_name(struct conn_target *t, struct str name)
+{
+	REQUIRE(name.n <= HOST_NAME_MAX_LEN);
+	t->name.n = (uint8_t)name.n;
+	memcpy(t->name.p, name.p, name.n);
+	t->name.p[name.n] = '\0';
+}
+
+enum reason conn_target_set(const struct sandbox *s,
+			    const struct host_name *name,
+			    const struct ip_addr *addr, uint16_t port,
+			    struct conn_target *ret, struct id *ret_dns)
+{
+	struct ip_addr bare;
+	struct str found;
+
+	*ret = (struct conn_target){ .port = port };
+	*ret_dns = (struct id){ { 0 } };
+	if (name && name->n) {
+		ret->name = *name;
+		(void)name_map_question(s->names, host_name_str(name),
+					ret_dns);
+		return REASON_ALLOWED;
+	}
+	bare = ip_addr_unmapped(addr);
+	if (!name_map_is_synthetic(&bare)) {
+		ret->addr = bare;
+		return REASON_ALLOWED;
+	}
+	if (!name_map_find(s->names, &bare, &found, ret_dns)) {
+		ret->addr = bare;
+		return REASON_ADDRESS_NOT_ALLOWED;
+	}
+	target_name(ret, found);
+	return REASON_ALLOWED;
+}
+
+void conn_target_judge(const struct conn *c, const struct conn_target *t,
+		       struct rules_answer *ret)
+{
+	const struct rules_question q = {
+		.host = host_name_str(&t->name),
+		.addr = t->name.n ? NULL : &t->addr,
+		.port = t->port,
+		.hosts = c->s->worker->hosts,
+	};
+
+	rules_judge(c->rules, &q, ret);
+}
+
+bool conn_target_eq(const struct conn_target *a, const struct conn_target *b)
+{
+	return a->port == b->port &&
+	       str_eq(host_name_str(&a->name), host_name_str(&b->name)) &&
+	       ip_addr_eq(&a->addr, &b->addr);
+}
+
+const struct rules_protocol *conn_protocol(const struct conn *c,
+					   const struct rules_answer *answer)
+{
+	if (answer->protocol)
+		return answer->protocol;
+	return rules_protocol_by_port(c->target.port);
+}
