@@ -296,6 +296,8 @@ static struct query_row key_of(const struct query_flow *f, bool refused)
 
 	if (host[0] == '\0')
 		host = f->dst_ip[0] ? f->dst_ip : f->asked;
+	if (host[0] == '\0')
+		host = "-";	/* it never said where to */
 	return (struct query_row){
 		.host = borrow(host),
 		.port = dns ? 0 : f->port,

@@ -21,7 +21,7 @@
 
 /* One line of the summary: all flows to one host and port with one outcome. */
 struct query_row {
-	char *host;		/* name, or address text when there was none */
+	char *host;		/* name, else address text, else "-" */
 	uint16_t port;
 	bool refused;		/* denied or failed; else reached */
 	bool would_deny;	/* reached only because the policy observes */

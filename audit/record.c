@@ -67,7 +67,7 @@ static const char *const act_words[] = {
 	[RECORD_DENY]       = "deny",
 	[RECORD_WOULD_DENY] = "would_deny",
 	[RECORD_ERROR]      = "error",
-	[RECORD_ACT_NONE]   = "",
+	[RECORD_ACT_NONE]   = "none",
 };
 
 static const char *const via_words[] = {
@@ -86,7 +86,7 @@ const char *record_event_word(enum record_event e)
 	return event_words[e];
 }
 
-/* The word of "act"; "" for a record without one. */
+/* The word of "act"; "none" for a record that decides nothing. */
 const char *record_act_word(enum record_act a)
 {
 	REQUIRE((unsigned)a < ARRAY_SIZE(act_words));
@@ -198,7 +198,7 @@ static void put_labels(struct line *l, const struct record_labels *labels)
 static void put_verdict(struct line *l, const struct record *r)
 {
 	json_cstr(&l->j, "ev", record_event_word(r->event));
-	put_word(l, "act", record_act_word(r->act), WORD_MAX);
+	json_cstr(&l->j, "act", record_act_word(r->act));
 	if (!is_about_run(r) || r->reason != REASON_ALLOWED)
 		json_cstr(&l->j, "reason", reason_word(r->reason));
 	if (r->rule && r->rule[0])

@@ -41,7 +41,7 @@ enum record_act {
 	RECORD_DENY,
 	RECORD_WOULD_DENY,	/* observe mode let it through */
 	RECORD_ERROR,		/* allowed, but the network failed */
-	RECORD_ACT_NONE,	/* run_start, run_end, log_gap */
+	RECORD_ACT_NONE,	/* "none": run_start, run_end, log_gap */
 };
 
 enum record_via {

@@ -280,6 +280,10 @@ static void a_flow_without_a_name_is_shown_by_its_address(void **state)
 	assert_string_equal(s.row[0].host, "169.254.169.254");
 	assert_string_equal(s.row[0].transport, "udp");
 	query_summary_done(&s);
+	denied(f, "", 0, REASON_CLIENT_CLOSED_EARLY);
+	s = summary_of(f);
+	assert_non_null(row_of(&s, "-", true));
+	query_summary_done(&s);
 }
 
 /* LOG-12: what was lost is in the answer. */
