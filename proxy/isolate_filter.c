@@ -28,7 +28,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "config.h"
+#include <config.h>
 
 #include "proxy/isolate.h"
 

@@ -15,13 +15,19 @@ noinst_LIBRARIES += %D%/libproxy.a
 # The process around it.
 %C%_libproxy_a_SOURCES += \
 	%D%/broker.c %D%/broker.h \
+	%D%/config.c %D%/config.h \
 	%D%/ctl_proto.h \
 	%D%/host_addrs.c %D%/host_addrs.h \
 	%D%/isolate.c %D%/isolate.h %D%/isolate_filter.c \
 	%D%/listener.c %D%/listener.h \
 	%D%/mailbox.c %D%/mailbox.h \
 	%D%/nflog.c %D%/nflog.h \
+	%D%/notify.c %D%/notify.h \
+	%D%/opts.c %D%/opts.h \
+	%D%/plug.c %D%/plug.h %D%/plug_peer.c %D%/plug_peer.h \
+	%D%/plug_check.c %D%/plug_check.h \
 	%D%/sandbox.c %D%/sandbox.h \
+	%D%/service.c %D%/service.h \
 	%D%/worker.c %D%/worker.h
 
 PROXY_LIBS = $(EVENT_LIBS) $(MNL_LIBS)

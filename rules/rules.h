@@ -101,6 +101,8 @@ NODISCARD int rules_allow_text(struct str argument, unsigned ordinal,
 const char *rules_name(const struct ruleset *rs);	/* [policy] name, or "unnamed" */
 const char *rules_digest(const struct ruleset *rs);	/* first 16 hex of SHA-256 */
 bool rules_observe(const struct ruleset *rs);		/* mode = observe */
+/* As if the text said so; only while there is one reference. */
+void rules_set_observe(struct ruleset *rs);
 size_t rules_count(const struct ruleset *rs);		/* allow and deny rules */
 
 /* --- asking ------------------------------------------------------------- */

@@ -513,6 +513,11 @@ bool rules_observe(const struct ruleset *rs)
 	return rs->observe;
 }
 
+void rules_set_observe(struct ruleset *rs)
+{
+	rs->observe = true;
+}
+
 size_t rules_count(const struct ruleset *rs)
 {
 	return rs->n_rules;

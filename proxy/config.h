@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * config.h - the service's configuration: `penstockd --config FILE`
+ *
+ * INI; the keys are in penstockd(8).  Each fault is told with its line and the
+ * mend, and reading goes on, so that one look shows them all.
+ */
+#ifndef PROXY_CONFIG_H
+#define PROXY_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/compiler.h"
+#include "base/log.h"
+#include "base/str.h"
+
+#define CONFIG_FILE_MAX		(1u << 20)	/* bytes of a configuration */
+#define CONFIG_RANGES_MAX	64		/* ids or ranges of one key */
+#define CONFIG_WORKERS_MAX	256
+#define CONFIG_DRAIN_MAX_S	3600
+
+struct config_range {
+	uint32_t first, last;
+};
+
+/* Who may do something: by user id, or by membership in a group. */
+struct config_who {
+	struct config_range uid[CONFIG_RANGES_MAX];
+	struct config_range gid[CONFIG_RANGES_MAX];
+	size_t nuids, ngids;
+};
+
+struct config {
+	/* [service] */
+	char *plug;		/* path of the plug socket */
+	char *log;		/* the service's own audit log, or NULL */
+	char *resolv_conf;
+	unsigned workers;	/* 0: one a core */
+	unsigned drain_s;
+	enum log_level log_level;
+	bool has_user;
+	uid_t uid;
+	gid_t gid;
+	/* [plug] */
+	struct config_who bring;	/* may bring a policy */
+	struct config_who name;		/* may name one of the service's own */
+	char *policies;			/* its directory, or NULL */
+};
+
+/* @line 0: of the whole file. */
+typedef void config_error_fn(void *arg, unsigned line, const char *message);
+
+/**
+ * config_parse() - Read a configuration; names of users become ids here
+ * @ret:	for config_done(), on success only
+ * Return: 0, -EINVAL (@fn told why) or -ENOMEM
+ */
+NODISCARD int config_parse(struct str text, config_error_fn *fn, void *arg,
+			   struct config *ret);
+void config_done(struct config *c);
+
+bool config_who_has(const struct config_who *who, uid_t uid,
+		    const gid_t *gid, size_t ngids);
+
+#endif /* PROXY_CONFIG_H */

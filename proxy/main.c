@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * main.c - penstockd: the order in which it starts, serves and ends
+ *
+ * The order is the point, so it is numbered:
+ *
+ *	 1 parse the command line and the configuration
+ *	 2 open what only now can be opened, and block signals
+ *	 3 fork the broker, which may open files later
+ *	 4 drop ids, capabilities, dumps; limits
+ *	 5 open the log with the rights that are left; then no file any more
+ *	 6 make the event loop and the workers, start the threads
+ *	 7 seal: from here on only the listed system calls
+ *	 8 take plugs: the first byte from a sandbox is read after 7
+ *	 9 drain, end every run through its last record, free
+ *
+ * The main thread does what concerns the whole: plugs, signals, the broker and
+ * the host's addresses.  Flows live on the workers.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "audit/writer.h"
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "proxy/broker.h"
+#include "proxy/host_addrs.h"
+#include "proxy/isolate.h"
+#include "proxy/notify.h"
+#include "proxy/opts.h"
+#include "proxy/plug.h"
+#include "proxy/plug_check.h"
+#include "proxy/service.h"
+#include "proxy/worker.h"
+#include "resolver/resolver.h"
+
+#define MAIN_RESOLV_CONF	"/etc/resolv.conf"
+#define MAIN_WRITER_MS		3000	/* for the last records at the end */
+
+struct daemon {
+	struct opts opts;
+	struct service service;		/* zeroed when private */
+	struct isolate_ids ids;
+	bool has_ids;
+	const char *resolv_conf;
+	struct buf conf;		/* its text as of the start */
+	uint64_t own_netns;
+	int signal_fd, notify_fd, log_fd;
+	struct event_base *base;
+	struct event *signals, *drain;
+	struct broker *broker;
+	struct host_addrs *hosts;
+	struct audit_writer *writer;
+	struct worker *worker[CONFIG_WORKERS_MAX];
+	size_t nworkers;
+	struct plug *plug;
+	bool draining;
+};
+
+static int main_failed(const char *what, int err)
+{
+	log_error("%s: %s", what, strerror(-err));
+	return err;
+}
+
+/* --- 1 parse ------------------------------------------------------------------ */
+
+static size_t main_cores(void)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set) < 0)
+		return 1;
+	return MIN((size_t)CPU_COUNT(&set), CONFIG_WORKERS_MAX);
+}
+
+static int main_configure(struct daemon *d)
+{
+	const struct config *c = &d->service.config;
+	int err;
+
+	d->resolv_conf = d->opts.resolv_conf ? d->opts.resolv_conf
+					     : MAIN_RESOLV_CONF;
+	d->nworkers = 1;
+	d->ids = d->opts.ids;
+	d->has_ids = d->opts.has_ids;
+	if (d->opts.private)
+		return 0;
+	err = service_read_config(d->opts.config, &d->service);
+	if (err == 0)
+		err = service_load_policies(&d->service);
+	if (err < 0)
+		return err;
+	if (!d->opts.has_level)
+		log_set_level(c->log_level);
+	if (!d->opts.resolv_conf)
+		d->resolv_conf = c->resolv_conf;
+	d->nworkers = c->workers ? c->workers : main_cores();
+	d->ids = (struct isolate_ids){ c->uid, c->gid };
+	d->has_ids = c->has_user;
+	return 0;
+}
+
+/* --- 2 open ------------------------------------------------------------------- */
+
+/* Standard input and output lead nowhere, and no descriptor but the plug came
+ * along: what a launcher left open is not ours to keep open. */
+static int main_clean_fds(struct daemon *d)
+{
+	CLEANUP(fd_closep) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	unsigned from = STDERR_FILENO + 1;
+
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 ||
+	    dup2(null, STDOUT_FILENO) < 0)
+		return -errno;
+	if (d->opts.private) {
+		if (fcntl(d->opts.plug_fd, F_GETFD) < 0)
+			return -errno;
+		if (d->opts.plug_fd != (int)from &&
+		    dup2(d->opts.plug_fd, (int)from) < 0)
+			return -errno;
+		d->opts.plug_fd = (int)from;
+		if (null == (int)from)
+			fd_take(&null);
+		from++;
+	}
+	if (null >= (int)from)
+		fd_take(&null);
+	return close_range(from, ~0u, 0) < 0 ? -errno : 0;
+}
+
+/* All signals wait in the descriptor, and threads inherit that. */
+static int main_open_signals(struct daemon *d)
+{
+	sigset_t all, wanted;
+
+	sigfillset(&all);
+	sigdelset(&all, SIGSEGV);
+	sigdelset(&all, SIGBUS);
+	sigdelset(&all, SIGILL);
+	sigdelset(&all, SIGFPE);
+	sigdelset(&all, SIGABRT);
+	sigdelset(&all, SIGSYS);
+	sigemptyset(&wanted);
+	sigaddset(&wanted, SIGTERM);
+	/* A terminal's Ctrl-C is for the command; its end ends us. */
+	if (!d->opts.private) {
+		sigaddset(&wanted, SIGINT);
+		sigaddset(&wanted, SIGHUP);
+	}
+	if (sigprocmask(SIG_SETMASK, &all, NULL) < 0 ||
+	    signal(SIGCHLD, SIG_IGN) == SIG_ERR)
+		return -errno;
+	d->signal_fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+	return d->signal_fd < 0 ? -errno : 0;
+}
+
+static int main_open(struct daemon *d)
+{
+	int err;
+
+	if (d->opts.private)
+		(void)setsid();	/* no terminal; fails where we lead already */
+	err = main_clean_fds(d);
+	if (err < 0)
+		return main_failed("descriptors", err);
+	err = main_open_signals(d);
+	if (err < 0)
+		return main_failed("signals", err);
+	err = plug_own_netns(&d->own_netns);
+	if (err < 0)
+		return main_failed("SO_NETNS_COOKIE: Linux 5.14 or newer is needed",
+				   err);
+	err = host_addrs_new(&d->hosts);
+	if (err < 0)
+		return main_failed("cannot read this host's addresses", err);
+	d->conf = BUF_INIT(BROKER_CONF_MAX);
+	err = broker_read_conf(d->resolv_conf, &d->conf);
+	if (err < 0)
+		return main_failed(d->resolv_conf, err);
+	err = notify_open(d->opts.notify_socket, &d->notify_fd);
+	if (err < 0)
+		log_warn("NOTIFY_SOCKET: %s; the service manager is not told",
+			 strerror(-err));
+	return d->opts.private ? 0 : service_listen(&d->service);
+}
+
+/* --- 3, 4, 5 give up rights ------------------------------------------------------ */
+
+static int main_drop(struct daemon *d)
+{
+	const char *what = "";
+	int err = isolate_drop(d->has_ids ? &d->ids : NULL, &what);
+
+	if (err == 0)
+		err = isolate_limits(&what);
+	if (err == -EPERM && getuid() == 0)
+		log_error("%s: %s", what, d->opts.private
+			  ? "started as root, give --uid and --gid of an unused id"
+			  : "started as root, name another user ('user' in [service])");
+	else if (err < 0)
+		main_failed(what, err);
+	return err;
+}
+
+static int main_seal(enum isolate_who who)
+{
+	const char *what = "";
+	int err = isolate_seal(who, &what);
+
+	return err < 0 ? main_failed(what, err) : 0;
+}
+
+static int main_drop_broker_child(void *arg)
+{
+	int err = main_drop(arg);
+
+	return err < 0 ? err : main_seal(ISOLATE_BROKER);
+}
+
+static int main_fork_broker(struct daemon *d)
+{
+	struct broker_config config = {
+		.resolv_conf = d->resolv_conf,
+		.log_path = d->service.config.log,
+		.drop = main_drop_broker_child,
+		.drop_arg = d,
+	};
+	int err = broker_fork(&config, buf_str(&d->conf), &d->broker);
+
+	return err < 0 ? main_failed("broker", err) : 0;
+}
+
+static int main_open_log(struct daemon *d)
+{
+	const char *path = d->service.config.log;
+	int err = path ? broker_open_log(path, &d->log_fd) : 0;
+
+	return err < 0 ? main_failed(path, err) : 0;
+}
+
+static int main_close_files(void)
+{
+	const char *what = "";
+	bool active;
+	int err = isolate_files(&active, &what);
+
+	if (err < 0)
+		return main_failed(what, err);
+	if (!active)
+		log_info("no Landlock here: files are closed off by the system call filter alone");
+	return 0;
+}
+
+/* --- 6 loop and threads ------------------------------------------------------------- */
+
+struct main_servers {
+	size_t n;
+	struct ip_endpoint server[RESOLVER_SERVERS_MAX];
+};
+
+static void main_parse_servers(const struct daemon *d, struct str text,
+			       struct main_servers *ret)
+{
+	size_t bad = 0;
+
+	ret->n = resolver_parse_conf(text, ret->server, &bad);
+	if (bad)
+		log_warn("%s: %zu nameserver lines are not usable",
+			 d->resolv_conf, bad);
+	/* Never a resolver that nobody configured. */
+	if (ret->n == 0)
+		log_warn("%s names no resolver: until it does, no name is found",
+			 d->resolv_conf);
+}
+
+static void main_set_servers(struct worker *w, void *arg)
+{
+	struct main_servers *s = arg;
+	int err = resolver_set_servers(w->resolver, s->server, s->n);
+
+	if (err < 0)
+		log_error("worker %u keeps its old resolvers: %s", w->index,
+			  strerror(-err));
+	mem_free(s);
+}
+
+static void main_on_conf(void *arg, struct str text)
+{
+	struct daemon *d = arg;
+	struct main_servers s, *copy;
+	size_t i;
+
+	main_parse_servers(d, text, &s);
+	log_info("%s changed: %zu resolvers", d->resolv_conf, s.n);
+	for (i = 0; i < d->nworkers; i++) {
+		copy = mem_new(sizeof(*copy));
+		if (copy)
+			*copy = s;
+		if (!copy || worker_call(d->worker[i], main_set_servers,
+					 copy) < 0) {
+			mem_free(copy);
+			log_error("worker %zu keeps its old resolvers: out of memory",
+				  i);
+		}
+	}
+}
+
+static void main_on_log(void *arg, int fd_or_err)
+{
+	struct daemon *d = arg;
+
+	if (fd_or_err < 0) {
+		log_error("%s: %s; records go on into the old file",
+			  d->service.config.log, strerror(-fd_or_err));
+		return;
+	}
+	plug_set_log(d->plug, fd_or_err);
+	fd_closep(&d->log_fd);
+	d->log_fd = fd_or_err;
+	log_info("%s: opened anew", d->service.config.log);
+}
+
+static void main_on_broker_gone(void *arg)
+{
+	const struct daemon *d = arg;
+
+	log_error("the broker is gone: changes of %s are not followed and the log cannot be reopened until a restart",
+		  d->resolv_conf);
+}
+
+static int main_make_workers(struct daemon *d)
+{
+	struct main_servers s;
+	size_t i;
+	int err = 0;
+
+	main_parse_servers(d, buf_str(&d->conf), &s);
+	for (i = 0; err == 0 && i < d->nworkers; i++) {
+		err = worker_new((unsigned)i, &d->worker[i]);
+		if (err == 0)
+			err = resolver_set_servers(d->worker[i]->resolver,
+						   s.server, s.n);
+	}
+	return err < 0 ? main_failed("workers", err) : 0;
+}
+
+static void main_on_idle(void *arg)
+{
+	struct daemon *d = arg;
+
+	if (d->opts.private || d->draining)
+		event_base_loopbreak(d->base);
+}
+
+static int main_make_plug(struct daemon *d)
+{
+	struct plug_config config = {
+		.base = d->base,
+		.worker = d->worker,
+		.nworkers = d->nworkers,
+		.writer = d->writer,
+		.own_netns = d->own_netns,
+		.service = d->opts.private ? NULL : &d->service.config,
+		.policy = d->service.policy,
+		.npolicies = d->service.npolicies,
+		.log_fd = d->log_fd,
+		.on_idle = main_on_idle,
+		.arg = d,
+	};
+
+	return plug_new(&config, &d->plug);
+}
+
+static void main_end_runs(struct daemon *d)
+{
+	d->draining = true;
+	if (plug_runs(d->plug) == 0)
+		event_base_loopbreak(d->base);
+	else
+		plug_end_all(d->plug, REASON_SHUTDOWN);
+}
+
+static void main_drain_cb(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	main_end_runs(arg);
+}
+
+static void main_on_term(struct daemon *d)
+{
+	struct timeval bound = { .tv_sec = d->service.config.drain_s };
+
+	notify_send(d->notify_fd, "STOPPING=1");
+	/* A second signal, or nothing to wait for: at once. */
+	if (d->draining || d->opts.private || bound.tv_sec == 0 ||
+	    plug_runs(d->plug) == 0) {
+		main_end_runs(d);
+		return;
+	}
+	d->draining = true;
+	plug_stop_listening(d->plug);
+	log_info("no new runs; %zu may go on for %lld s", plug_runs(d->plug),
+		 (long long)bound.tv_sec);
+	if (event_add(d->drain, &bound) < 0)
+		main_end_runs(d);
+}
+
+static void main_on_hup(struct daemon *d)
+{
+	int err;
+
+	if (!d->service.config.log)
+		return;
+	err = broker_reopen(d->broker);
+	if (err < 0)
+		log_error("%s: cannot be reopened: %s",
+			  d->service.config.log, strerror(-err));
+}
+
+static void main_signal_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct signalfd_siginfo info;
+	struct daemon *d = arg;
+
+	(void)what;
+	while (read(fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGHUP)
+			main_on_hup(d);
+		else
+			main_on_term(d);
+	}
+}
+
+static int main_make_events(struct daemon *d)
+{
+	static const struct broker_events events = {
+		main_on_conf, main_on_log, main_on_broker_gone,
+	};
+	int err;
+
+	d->signals = event_new(d->base, d->signal_fd, EV_READ | EV_PERSIST,
+			       main_signal_cb, d);
+	d->drain = event_new(d->base, -1, 0, main_drain_cb, d);
+	if (!d->signals || !d->drain || event_add(d->signals, NULL) < 0)
+		return -ENOMEM;
+	err = broker_start(d->broker, d->base, &events, d);
+	if (err == 0)
+		err = host_addrs_start(d->hosts, d->base, d->worker,
+				       d->nworkers);
+	if (err == 0)
+		err = main_make_plug(d);
+	return err;
+}
+
+static int main_make_loop(struct daemon *d)
+{
+	struct event_config *config = event_config_new();
+
+	if (!config)
+		return -ENOMEM;
+	if (event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK |
+				  EVENT_BASE_FLAG_IGNORE_ENV) == 0)
+		d->base = event_base_new_with_config(config);
+	event_config_free(config);
+	return d->base ? 0 : -ENOMEM;
+}
+
+static int main_start_threads(struct daemon *d)
+{
+	size_t i;
+	int err = main_make_workers(d);
+
+	if (err < 0)
+		return err;
+	err = main_make_loop(d);
+	if (err == 0)
+		err = audit_writer_new(&d->writer);
+	if (err == 0)
+		err = main_make_events(d);
+	for (i = 0; err == 0 && i < d->nworkers; i++)
+		err = worker_start(d->worker[i]);
+	return err < 0 ? main_failed("threads", err) : 0;
+}
+
+/* --- 8 serve, 9 end ------------------------------------------------------------------- */
+
+static int main_serve(struct daemon *d)
+{
+	int err;
+
+	if (d->opts.private)
+		err = plug_attach(d->plug, d->opts.plug_fd);
+	else
+		err = plug_listen(d->plug, fd_take(&d->service.listen_fd));
+	if (err < 0)
+		return main_failed("plug", err);
+	notify_send(d->notify_fd, "READY=1");
+	if (!d->opts.private)
+		log_info("ready: %s, %zu workers, %zu policies",
+			 d->service.config.plug, d->nworkers,
+			 d->service.npolicies);
+	return event_base_loop(d->base, EVLOOP_NO_EXIT_ON_EMPTY) < 0
+		? -EIO : 0;
+}
+
+static void main_end(struct daemon *d)
+{
+	size_t i;
+
+	for (i = 0; i < d->nworkers; i++)
+		if (d->worker[i])
+			worker_join(d->worker[i]);
+	plug_free(d->plug);
+	for (i = 0; i < d->nworkers; i++) {
+		if (d->worker[i])
+			host_addrs_release(d->worker[i]);
+		worker_free(d->worker[i]);
+	}
+	if (d->writer)
+		audit_writer_free(d->writer, MAIN_WRITER_MS);
+	host_addrs_free(d->hosts);
+	broker_free(d->broker);
+	if (d->signals)
+		event_free(d->signals);
+	if (d->drain)
+		event_free(d->drain);
+	if (d->base)
+		event_base_free(d->base);
+	service_done(&d->service);
+	buf_done(&d->conf);
+}
+
+static int main_run(struct daemon *d)
+{
+	int err = main_open(d);
+
+	if (err == 0)
+		err = main_fork_broker(d);
+	if (err == 0)
+		err = main_drop(d);
+	if (err == 0)
+		err = main_open_log(d);
+	if (err == 0)
+		err = main_close_files();
+	if (err == 0)
+		err = main_start_threads(d);
+	if (err == 0)
+		err = main_seal(ISOLATE_DAEMON);
+	if (err == 0)
+		err = main_serve(d);
+	main_end(d);
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	static struct daemon daemon = {
+		.service = { .listen_fd = -1 },
+		.signal_fd = -1,
+		.notify_fd = -1,
+		.log_fd = -1,
+	};
+	struct daemon *d = &daemon;
+	enum opts_result parsed = opts_parse(argc, argv, &d->opts);
+
+	if (parsed != OPTS_RUN)
+		return parsed == OPTS_DONE ? 0 : 2;
+	log_init("penstockd", d->opts.has_level ? d->opts.level
+		 : d->opts.private ? LOG_WARN : LOG_INFO);
+	if (main_configure(d) < 0)
+		return 1;
+	if (d->opts.check) {
+		service_done(&d->service);
+		return 0;
+	}
+	isolate_exit(main_run(d) < 0 ? 1 : 0);
+}

@@ -1,0 +1,725 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plug.c - the control socket: one connection is one run
+ *
+ * Theory of operation
+ * ===================
+ *
+ * A run is a connection.  What it brings is checked (plug_check.c), its policy
+ * compiled, its sandbox made on the least loaded worker; the launcher hears
+ * PLUG_READY only when all of that is done.  The end of the connection, however
+ * it comes about, is the end of the run.
+ *
+ *	WAITING --> PLACING --> RUNNING --> ENDING --> FLUSHING --> GONE
+ *	   |           |                      ^           ^          ^
+ *	   |           +----------------------+           |          |
+ *	   |           +----------------------------------+          |
+ *	   +---------------------------------------------------------+
+ *
+ *   from       to         by                   because
+ *   WAITING    PLACING    plug_on_open()       the plug is as it should be
+ *   WAITING    GONE       plug_conn_refuse()   it is not; or nobody spoke
+ *   PLACING    RUNNING    plug_on_placed()     the worker has the sandbox
+ *   PLACING    ENDING     plug_on_placed()     but the launcher is gone again
+ *   PLACING    FLUSHING   plug_on_placed()     the worker could not make it
+ *   RUNNING    ENDING     plug_conn_end()      end of connection, PLUG_CLOSE,
+ *                                              a violation, our own shutdown
+ *   ENDING     FLUSHING   plug_on_ended()      the worker closed everything
+ *   FLUSHING   GONE       plug_conn_flush()    the last record is written, or
+ *                                              PLUG_FLUSH_MAX_MS went by
+ *
+ * While PLACING and ENDING the connection's mail is on its way to the worker
+ * and back, and what it sits in must live; in all other states it is ours.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "audit/writer.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "proxy/conn.h"
+#include "proxy/plug.h"
+#include "proxy/plug_check.h"
+#include "proxy/plug_peer.h"
+#include "proxy/sandbox.h"
+#include "proxy/worker.h"
+#include "rules/rules.h"
+
+#define PLUG_BACKOFF_MS		100	/* when accept() lacks descriptors */
+#define PLUG_FLUSH_STEP_MS	1	/* doubled each time */
+
+enum plug_state {
+	PLUG_WAITING,
+	PLUG_PLACING,
+	PLUG_RUNNING,
+	PLUG_ENDING,
+	PLUG_FLUSHING,
+	PLUG_GONE,
+
+	PLUG_STATES
+};
+
+static const struct {
+	const char *name;
+	uint32_t next;
+} plug_states[] = {
+	[PLUG_WAITING]  = { "waiting",  BIT(PLUG_PLACING) | BIT(PLUG_GONE) },
+	[PLUG_PLACING]  = { "placing",  BIT(PLUG_RUNNING) | BIT(PLUG_ENDING) |
+					BIT(PLUG_FLUSHING) },
+	[PLUG_RUNNING]  = { "running",  BIT(PLUG_ENDING) },
+	[PLUG_ENDING]   = { "ending",   BIT(PLUG_FLUSHING) },
+	[PLUG_FLUSHING] = { "flushing", BIT(PLUG_GONE) },
+	[PLUG_GONE]     = { "gone",     0 },
+};
+_Static_assert(ARRAY_SIZE(plug_states) == PLUG_STATES, "name every state");
+
+struct plug {
+	struct plug_config config;
+	struct mailbox *mailbox;
+	struct list conns;
+	size_t nconns;
+	int listen_fd;
+	struct event *accepting, *backoff;
+	size_t *load;			/* sandboxes of each worker */
+};
+
+struct plug_conn {
+	struct list node;
+	struct plug *plug;
+	enum plug_state state;
+	int fd;
+	bool peer_gone, end_asked;
+	enum reason why;		/* of the end */
+	struct plug_peer peer;
+	struct event *read, *timer;
+	/* from PLACING on */
+	struct mail mail;
+	struct plug_open open;
+	struct sandbox_config config;
+	size_t worker;			/* index */
+	struct sandbox *sandbox;
+	struct audit_sink *sink;
+	bool own_records;		/* a log of its own, ours is the tee */
+	int placed;			/* sandbox_new()'s return */
+	struct plug_ready ready;
+	int64_t started_ms, flush_until_ms;
+	int flush_step_ms;
+	uint64_t bytes_up, bytes_down;
+};
+
+static void plug_conn_check(const struct plug_conn *c)
+{
+	REQUIRE(c->fd >= 0 || c->state == PLUG_GONE);
+	REQUIRE(c->sink || c->state == PLUG_WAITING || c->state == PLUG_GONE);
+	REQUIRE(c->sandbox || c->state != PLUG_RUNNING);
+}
+
+static void plug_set_state(struct plug_conn *c, enum plug_state to)
+{
+	REQUIRE(plug_states[c->state].next & BIT(to));
+	log_debug("run %s: %s -> %s", c->open.run[0] ? c->open.run : "-",
+		  plug_states[c->state].name, plug_states[to].name);
+	c->state = to;
+	plug_conn_check(c);
+}
+
+/* --- the end of a connection ---------------------------------------------------- */
+
+static void plug_conn_free(struct plug_conn *c)
+{
+	struct plug *p = c->plug;
+
+	if (c->read)
+		event_free(c->read);
+	if (c->timer)
+		event_free(c->timer);
+	fd_closep(&c->fd);
+	/* It writes on in the background, should anything be left. */
+	if (c->sink)
+		audit_sink_free(c->sink);
+	list_del(&c->node);
+	mem_free(c);
+	p->nconns--;
+	if (p->nconns == 0 && p->config.on_idle)
+		p->config.on_idle(p->config.arg);
+}
+
+static void plug_conn_gone(struct plug_conn *c)
+{
+	plug_set_state(c, PLUG_GONE);
+	plug_conn_free(c);
+}
+
+/* A peer that does not take our few words in time goes without them. */
+static void plug_conn_send(struct plug_conn *c, const void *msg, size_t n)
+{
+	int err;
+
+	if (c->peer_gone)
+		return;
+	err = fd_send_msg(c->fd, msg, n, NULL, 0);
+	if (err < 0)
+		log_debug("run %s: %s", c->open.run, strerror(-err));
+}
+
+static void plug_conn_say_refused(struct plug_conn *c,
+				  const struct plug_why *why)
+{
+	struct plug_refused m = {
+		.head = { PLUG_MAGIC, PLUG_VERSION, PLUG_REFUSED },
+	};
+
+	memcpy(m.text, why->text, sizeof(m.text));
+	m.text[sizeof(m.text) - 1] = '\0';
+	log_warn("refused a plug from uid %u: %s", (unsigned)c->peer.uid,
+		 m.text);
+	plug_conn_send(c, &m, sizeof(m));
+}
+
+/* While WAITING: say why, and go. */
+static void plug_conn_refuse(struct plug_conn *c, const struct plug_why *why)
+{
+	plug_conn_say_refused(c, why);
+	plug_conn_gone(c);
+}
+
+static void plug_conn_flush(struct plug_conn *c)
+{
+	struct plug_closed m = {
+		.head = { PLUG_MAGIC, PLUG_VERSION, PLUG_CLOSED },
+	};
+	int err = audit_sink_flush(c->sink, 0);
+	struct timeval step = { .tv_usec = c->flush_step_ms * 1000 };
+
+	if (err < 0 && clock_mono_ms() < c->flush_until_ms &&
+	    event_add(c->timer, &step) == 0) {
+		c->flush_step_ms = MIN(c->flush_step_ms * 2, 100);
+		return;
+	}
+	if (err < 0)
+		log_error("run %s: records are not written: %s", c->open.run,
+			  strerror(-err));
+	m.audit_ok = err == 0;
+	m.records = audit_seq(c->sink);
+	plug_conn_send(c, &m, sizeof(m));
+	plug_conn_gone(c);
+}
+
+static void plug_conn_finish(struct plug_conn *c)
+{
+	struct record r;
+
+	sandbox_record(RECORD_RUN_END, RECORD_ACT_NONE, c->why,
+		       RECORD_VIA_NONE, &r);
+	r.bytes_up = c->bytes_up;
+	r.bytes_down = c->bytes_down;
+	r.dur_ms = clock_mono_ms() - c->started_ms;
+	audit_tell(c->sink, &r);
+	c->flush_until_ms = clock_mono_ms() + PLUG_FLUSH_MAX_MS;
+	c->flush_step_ms = PLUG_FLUSH_STEP_MS;
+	plug_set_state(c, PLUG_FLUSHING);
+	plug_conn_flush(c);
+}
+
+/* On the main thread, with the mail's return. */
+static void plug_on_ended(void *owner, struct mail *mail)
+{
+	struct plug_conn *c = container_of(mail, struct plug_conn, mail);
+
+	(void)owner;
+	c->plug->load[c->worker]--;
+	plug_conn_finish(c);
+}
+
+/* On the worker's thread, outside any connection's callback: what ended is
+ * freed here and not at the end of the turn. */
+static void plug_end_on_worker(void *owner, struct mail *mail)
+{
+	struct plug_conn *c = container_of(mail, struct plug_conn, mail);
+	struct worker *w = owner;
+
+	sandbox_end(c->sandbox, c->why);
+	conn_reclaim(w);
+	c->bytes_up = c->sandbox->bytes_up;
+	c->bytes_down = c->sandbox->bytes_down;
+	sandbox_free(c->sandbox);
+	c->sandbox = NULL;
+	mailbox_post(c->plug->mailbox, mail, plug_on_ended);
+}
+
+static void plug_conn_start_end(struct plug_conn *c)
+{
+	plug_set_state(c, PLUG_ENDING);
+	worker_post(c->plug->config.worker[c->worker], &c->mail,
+		    plug_end_on_worker);
+}
+
+/* May free the connection. */
+static void plug_conn_end(struct plug_conn *c, enum reason why)
+{
+	if (!c->end_asked)
+		c->why = why;
+	c->end_asked = true;
+	if (c->state == PLUG_WAITING)
+		plug_conn_gone(c);
+	else if (c->state == PLUG_RUNNING)
+		plug_conn_start_end(c);
+	/* PLACING: plug_on_placed() looks at end_asked; else it ends already */
+}
+
+/* --- the beginning ----------------------------------------------------------------- */
+
+static void plug_on_placed(void *owner, struct mail *mail)
+{
+	struct plug_conn *c = container_of(mail, struct plug_conn, mail);
+	struct plug_why why;
+
+	(void)owner;
+	if (c->placed < 0) {
+		c->plug->load[c->worker]--;
+		rules_unref(c->config.rules);
+		c->config.rules = NULL;
+		plug_refuse(&why, "cannot take the sandbox in: %s",
+			    strerror(-c->placed));
+		plug_conn_say_refused(c, &why);
+		c->why = REASON_INTERNAL_ERROR;
+		plug_conn_finish(c);
+		return;
+	}
+	if (c->end_asked) {
+		plug_conn_start_end(c);
+		return;
+	}
+	plug_set_state(c, PLUG_RUNNING);
+	plug_conn_send(c, &c->ready, sizeof(c->ready));
+}
+
+/* On the worker's thread. */
+static void plug_place_on_worker(void *owner, struct mail *mail)
+{
+	struct plug_conn *c = container_of(mail, struct plug_conn, mail);
+
+	c->placed = sandbox_new(owner, &c->config, &c->sandbox);
+	mailbox_post(c->plug->mailbox, mail, plug_on_placed);
+}
+
+static size_t plug_least_loaded(const struct plug *p)
+{
+	size_t i, best = 0;
+
+	for (i = 1; i < p->config.nworkers; i++)
+		if (p->load[i] < p->load[best])
+			best = i;
+	return best;
+}
+
+static void plug_conn_place(struct plug_conn *c)
+{
+	struct plug *p = c->plug;
+
+	c->worker = plug_least_loaded(p);
+	p->load[c->worker]++;
+	event_del(c->timer);
+	plug_set_state(c, PLUG_PLACING);
+	worker_post(p->config.worker[c->worker], &c->mail,
+		    plug_place_on_worker);
+}
+
+static int plug_dup(int fd, int *ret_fd)
+{
+	int dup = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	if (dup < 0)
+		return -errno;
+	*ret_fd = dup;
+	return 0;
+}
+
+/* Hand the service's log to the sink, as its own or as the second one. */
+static int plug_conn_give_log(struct plug_conn *c, int log_fd)
+{
+	CLEANUP(fd_closep) int fd = -1;
+	int err = plug_dup(log_fd, &fd);
+
+	if (err == 0 && c->own_records)
+		err = audit_sink_tee(c->sink, fd);
+	else if (err == 0)
+		err = audit_sink_reopen(c->sink, fd);
+	if (err == 0)
+		fd_take(&fd);
+	return err;
+}
+
+static int plug_conn_open_sink(struct plug_conn *c, const char *policy,
+			       struct plug_why *why)
+{
+	struct record_labels labels = {
+		.run = c->open.run,
+		.sandbox = c->open.sandbox[0] ? c->open.sandbox : NULL,
+		.policy = policy,
+		.mode = c->ready.observe ? "observe" : "enforce",
+	};
+	int log_fd = c->plug->config.log_fd;
+	int fd = fd_take(&c->config.fd[PLUG_FD_RECORDS]);
+	int err = 0;
+
+	c->own_records = fd >= 0;
+	if (fd < 0 && log_fd < 0)
+		return plug_refuse(why, "there is no place for the records: send a descriptor, or give the service a 'log'");
+	if (fd < 0)
+		err = plug_dup(log_fd, &fd);
+	if (err == 0)
+		err = audit_sink_new(c->plug->config.writer, fd, &labels,
+				     &c->sink);
+	if (err == 0 && c->own_records && log_fd >= 0)
+		err = plug_conn_give_log(c, log_fd);
+	if (err < 0)
+		return plug_refuse(why, "cannot open the records: %s",
+				   strerror(-err));
+	c->config.sink = c->sink;
+	return 0;
+}
+
+static int plug_conn_record_start(struct plug_conn *c, struct plug_why *why)
+{
+	struct record r;
+	int err;
+
+	c->started_ms = clock_mono_ms();
+	sandbox_record(RECORD_RUN_START, RECORD_ACT_NONE, REASON_ALLOWED,
+		       RECORD_VIA_NONE, &r);
+	err = audit_post(c->sink, &r);
+	if (err < 0)
+		return plug_refuse(why, "cannot write records: %s",
+				   strerror(-err));
+	return 0;
+}
+
+static void plug_conn_fill_ready(struct plug_conn *c)
+{
+	const struct ruleset *rules = c->config.rules;
+
+	c->ready.head = (struct plug_head){ PLUG_MAGIC, PLUG_VERSION,
+					    PLUG_READY };
+	c->ready.rules = (uint32_t)rules_count(rules);
+	c->ready.observe = rules_observe(rules);
+	/* Longer names are cut; the digest tells policies apart. */
+	(void)!snprintf(c->ready.digest, sizeof(c->ready.digest), "%s",
+			rules_digest(rules));
+	(void)!snprintf(c->ready.name, sizeof(c->ready.name), "%s",
+			rules_name(rules));
+}
+
+static int plug_conn_open(struct plug_conn *c, struct plug_why *why)
+{
+	const struct plug_config *config = &c->plug->config;
+	char label[PLUG_NAME_MAX + 32];
+	int err, n;
+
+	err = plug_check_fds(&c->open, c->config.fd, config->own_netns, why);
+	if (err == 0)
+		err = plug_peer_policy(config, &c->peer, &c->open,
+				       c->config.fd[PLUG_FD_POLICY],
+				       &c->config.rules, why);
+	if (err < 0)
+		return err;
+	fd_closep(&c->config.fd[PLUG_FD_POLICY]);
+	plug_conn_fill_ready(c);
+	n = snprintf(label, sizeof(label), "%s@sha256:%s", c->ready.name,
+		     c->ready.digest);
+	REQUIRE(n > 0 && (size_t)n < sizeof(label));
+	err = plug_conn_open_sink(c, label, why);
+	if (err == 0)
+		err = plug_conn_record_start(c, why);
+	return err;
+}
+
+static void plug_conn_drop_opened(struct plug_conn *c)
+{
+	size_t i;
+
+	for (i = 0; i < PLUG_FDS; i++)
+		fd_closep(&c->config.fd[i]);
+	rules_unref(c->config.rules);
+	c->config.rules = NULL;
+}
+
+/* Takes @fds.  May free the connection. */
+static void plug_on_open(struct plug_conn *c, struct str msg, int *fds,
+			 size_t nfds)
+{
+	struct plug_why why;
+	size_t i;
+	int err;
+
+	if (c->state != PLUG_WAITING) {
+		for (i = 0; i < nfds; i++)
+			fd_closep(&fds[i]);
+		log_warn("run %s: a second opening message ends it",
+			 c->open.run);
+		plug_conn_end(c, REASON_RUN_ENDED);
+		return;
+	}
+	err = plug_parse_open(msg, nfds, &c->open, &why);
+	if (err < 0) {
+		for (i = 0; i < nfds; i++)
+			fd_closep(&fds[i]);
+		plug_conn_refuse(c, &why);
+		return;
+	}
+	plug_place_fds(&c->open, fds, c->config.fd);
+	err = plug_conn_open(c, &why);
+	if (err < 0) {
+		plug_conn_drop_opened(c);
+		plug_conn_refuse(c, &why);
+		return;
+	}
+	plug_conn_place(c);
+}
+
+/* --- messages ------------------------------------------------------------------------- */
+
+/* Takes @fds.  May free the connection. */
+static void plug_conn_on_message(struct plug_conn *c, struct str msg,
+				 int *fds, size_t nfds)
+{
+	struct plug_why why;
+	int type = plug_parse_head(msg, &why);
+	size_t i;
+
+	if (type == PLUG_OPEN) {
+		plug_on_open(c, msg, fds, nfds);
+		return;
+	}
+	for (i = 0; i < nfds; i++)
+		fd_closep(&fds[i]);
+	if (type < 0 && c->state == PLUG_WAITING) {
+		plug_conn_refuse(c, &why);
+		return;
+	}
+	if (type < 0 || nfds > 0)
+		log_warn("run %s: ended by a message that is none: %s",
+			 c->open.run, type < 0 ? why.text
+			 : "PLUG_CLOSE carries no descriptor");
+	plug_conn_end(c, REASON_RUN_ENDED);
+}
+
+static void plug_read_cb(evutil_socket_t fd, short what, void *arg)
+{
+	_Alignas(struct plug_open) char msg[sizeof(struct plug_open) + 1];
+	struct plug_conn *c = arg;
+	int fds[FD_PASS_MAX];
+	size_t n = 0, nfds = 0;
+	int err = fd_recv_msg(fd, msg, sizeof(msg), &n, fds, &nfds);
+
+	(void)what;
+	if (err == -EAGAIN)
+		return;
+	if (err == 0 && n > 0) {
+		plug_conn_on_message(c, str_make(msg, n), fds, nfds);
+		return;
+	}
+	if (err < 0)
+		log_warn("run %s: plug: %s", c->open.run, strerror(-err));
+	/* It stays readable for ever now. */
+	event_del(c->read);
+	c->peer_gone = err == 0 || err == -ECONNRESET;
+	plug_conn_end(c, REASON_RUN_ENDED);
+}
+
+static void plug_timer_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct plug_conn *c = arg;
+	struct plug_why why;
+
+	(void)fd;
+	(void)what;
+	if (c->state == PLUG_FLUSHING) {
+		plug_conn_flush(c);
+		return;
+	}
+	if (c->state != PLUG_WAITING)
+		return;
+	plug_refuse(&why, "nothing was said for %d seconds",
+		    PLUG_OPEN_MS / 1000);
+	plug_conn_refuse(c, &why);
+}
+
+int plug_attach(struct plug *p, int fd)
+{
+	static const struct timeval wait = { .tv_sec = PLUG_OPEN_MS / 1000 };
+	struct plug_conn *c;
+	struct plug_why why;
+	int err;
+
+	if (p->nconns >= PLUG_CONNS_MAX ||
+	    !(c = mem_new(sizeof(*c)))) {
+		fd_closep(&fd);
+		return p->nconns >= PLUG_CONNS_MAX ? -EUSERS : -ENOMEM;
+	}
+	c->plug = p;
+	c->fd = fd;
+	memset(c->config.fd, -1, sizeof(c->config.fd));
+	c->config.open = &c->open;
+	list_add(&p->conns, &c->node);
+	p->nconns++;
+	c->read = event_new(p->config.base, fd, EV_READ | EV_PERSIST,
+			    plug_read_cb, c);
+	c->timer = event_new(p->config.base, -1, 0, plug_timer_cb, c);
+	err = fd_set_nonblock(fd, true);
+	if (err == 0 && (!c->read || !c->timer ||
+			 event_add(c->read, NULL) < 0 ||
+			 event_add(c->timer, &wait) < 0))
+		err = -ENOMEM;
+	if (err < 0) {
+		plug_conn_free(c);
+		return err;
+	}
+	if (plug_peer_init(&p->config, fd, &c->peer, &why) < 0)
+		plug_conn_refuse(c, &why);
+	return 0;
+}
+
+/* --- listening ---------------------------------------------------------------------------- */
+
+static void plug_accept_cb(evutil_socket_t fd, short what, void *arg)
+{
+	static const struct timeval pause = {
+		.tv_usec = PLUG_BACKOFF_MS * 1000,
+	};
+	struct plug *p = arg;
+	unsigned i;
+
+	(void)what;
+	for (i = 0; i < PLUG_BATCH; i++) {
+		int conn = accept4(fd, NULL, NULL,
+				   SOCK_CLOEXEC | SOCK_NONBLOCK);
+		int err = conn < 0 ? -errno : plug_attach(p, conn);
+
+		if (err == -EAGAIN)
+			return;
+		if (err == 0 || err == -ECONNABORTED || err == -EINTR)
+			continue;
+		log_error("cannot take a plug: %s", strerror(-err));
+		event_del(p->accepting);
+		if (event_add(p->backoff, &pause) < 0)
+			(void)event_add(p->accepting, NULL);
+		return;
+	}
+}
+
+static void plug_backoff_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct plug *p = arg;
+
+	(void)fd;
+	(void)what;
+	if (p->listen_fd >= 0)
+		(void)event_add(p->accepting, NULL);
+}
+
+int plug_listen(struct plug *p, int fd)
+{
+	int err = fd_set_nonblock(fd, true);
+
+	p->listen_fd = fd;
+	if (err < 0)
+		return err;
+	p->accepting = event_new(p->config.base, fd, EV_READ | EV_PERSIST,
+				 plug_accept_cb, p);
+	p->backoff = event_new(p->config.base, -1, 0, plug_backoff_cb, p);
+	if (!p->accepting || !p->backoff ||
+	    event_add(p->accepting, NULL) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+void plug_stop_listening(struct plug *p)
+{
+	if (p->accepting)
+		event_free(p->accepting);
+	if (p->backoff)
+		event_free(p->backoff);
+	p->accepting = p->backoff = NULL;
+	fd_closep(&p->listen_fd);
+}
+
+/* --- all of them ----------------------------------------------------------------------------- */
+
+int plug_new(const struct plug_config *config, struct plug **ret)
+{
+	struct plug *p = mem_new(sizeof(*p));
+	int err = -ENOMEM;
+
+	if (!p)
+		return -ENOMEM;
+	p->config = *config;
+	p->listen_fd = -1;
+	list_init(&p->conns);
+	p->load = mem_new_array(config->nworkers, sizeof(p->load[0]));
+	if (p->load)
+		err = mailbox_new(config->base, p, &p->mailbox);
+	if (err < 0) {
+		plug_free(p);
+		return err;
+	}
+	*ret = p;
+	return 0;
+}
+
+void plug_end_all(struct plug *p, enum reason why)
+{
+	struct list *it, *tmp;
+
+	list_each(&p->conns, it, tmp)
+		plug_conn_end(container_of(it, struct plug_conn, node), why);
+}
+
+size_t plug_runs(const struct plug *p)
+{
+	return p->nconns;
+}
+
+void plug_set_log(struct plug *p, int log_fd)
+{
+	struct list *it, *tmp;
+
+	p->config.log_fd = log_fd;
+	list_each(&p->conns, it, tmp) {
+		struct plug_conn *c = container_of(it, struct plug_conn, node);
+		int err = c->sink ? plug_conn_give_log(c, log_fd) : 0;
+
+		if (err < 0)
+			log_error("run %s: its records stay in the old log: %s",
+				  c->open.run, strerror(-err));
+	}
+}
+
+void plug_free(struct plug *p)
+{
+	struct list *it, *tmp;
+
+	if (!p)
+		return;
+	p->config.on_idle = NULL;
+	plug_stop_listening(p);
+	list_each(&p->conns, it, tmp) {
+		struct plug_conn *c = container_of(it, struct plug_conn, node);
+
+		plug_conn_drop_opened(c);
+		plug_conn_free(c);
+	}
+	mailbox_free(p->mailbox);
+	mem_free(p->load);
+	mem_free(p);
+}

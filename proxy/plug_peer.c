@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plug_peer.c - who is at the other end of a plug, and which policy they get
+ *
+ * The kernel says who connected (SO_PEERCRED, SO_PEERGROUPS); the service's
+ * configuration says who may bring a policy and who may only name one of the
+ * service's own.  On a private plug there is nobody but who started us.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/buf.h"
+#include "proxy/plug.h"
+#include "proxy/plug_check.h"
+#include "proxy/plug_peer.h"
+#include "rules/rules.h"
+
+/* The peer's groups, its own first; what does not fit is no membership. */
+static size_t plug_peer_groups(int fd, gid_t own,
+			       gid_t ret[PLUG_GROUPS_MAX + 1])
+{
+	socklen_t bytes = PLUG_GROUPS_MAX * sizeof(gid_t);
+
+	ret[0] = own;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, ret + 1, &bytes) < 0)
+		return 1;
+	return 1 + bytes / sizeof(gid_t);
+}
+
+int plug_peer_init(const struct plug_config *config, int fd,
+		   struct plug_peer *ret, struct plug_why *why)
+{
+	gid_t groups[PLUG_GROUPS_MAX + 1];
+	const struct config *s = config->service;
+	struct ucred cred = { .uid = (uid_t)-1, .gid = (gid_t)-1 };
+	socklen_t len = sizeof(cred);
+	size_t n;
+
+	*ret = (struct plug_peer){ .uid = (uid_t)-1 };
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
+		return plug_refuse(why, "the plug is no local socket");
+	ret->uid = cred.uid;
+	if (!s) {
+		ret->may_bring = true;
+		return 0;
+	}
+	n = plug_peer_groups(fd, cred.gid, groups);
+	ret->may_bring = config_who_has(&s->bring, cred.uid, groups, n);
+	ret->may_name = ret->may_bring ||
+			config_who_has(&s->name, cred.uid, groups, n);
+	if (!ret->may_name)
+		return plug_refuse(why, "uid %u may not use this service: its configuration lists who may (allow_policy_uid, allow_named_uid and their groups in [plug])",
+				   (unsigned)cred.uid);
+	return 0;
+}
+
+/* --- compiling ------------------------------------------------------------------ */
+
+struct plug_diags {
+	struct plug_why *why;
+	size_t n;		/* bytes in use */
+};
+
+static void plug_on_diag(void *arg, const struct rules_diag *diag)
+{
+	struct plug_diags *d = arg;
+	size_t room = sizeof(d->why->text) - d->n;
+	int n;
+
+	if (diag->severity != RULES_ERROR || room < 2)
+		return;
+	n = snprintf(d->why->text + d->n, room, "%s%s:%u: %s",
+		     d->n ? "\n" : "", diag->file, diag->line, diag->message);
+	if (n > 0)
+		d->n += MIN((size_t)n, room - 1);
+}
+
+int plug_compile(const char *name, struct str text, bool observe,
+		 struct ruleset **ret, struct plug_why *why)
+{
+	struct rules_source source = { .name = name, .text = text };
+	struct plug_diags diags = { .why = why };
+	struct ruleset *rules = NULL;
+	int err;
+
+	why->text[0] = '\0';
+	err = rules_compile(&source, 1, plug_on_diag, &diags, &rules);
+	if (err == -EINVAL && diags.n)
+		return -EPROTO;
+	if (err < 0)
+		return plug_refuse(why, "%s: cannot compile the policy: %s",
+				   name, strerror(-err));
+	if (observe)
+		rules_set_observe(rules);
+	*ret = rules;
+	return 0;
+}
+
+static int plug_policy_by_fd(const struct plug_open *open, int fd,
+			     struct ruleset **ret, struct plug_why *why)
+{
+	CLEANUP(buf_done) struct buf text = BUF_INIT(PLUG_POLICY_MAX);
+	int err = plug_read_policy(fd, &text, why);
+
+	if (err < 0)
+		return err;
+	return plug_compile("policy", buf_str(&text),
+			    open->flags & PLUG_FLAG_OBSERVE, ret, why);
+}
+
+static int plug_policy_by_name(const struct plug_config *config,
+			       const struct plug_open *open,
+			       struct ruleset **ret, struct plug_why *why)
+{
+	size_t i;
+
+	for (i = 0; i < config->npolicies; i++) {
+		const struct plug_policy *p = &config->policy[i];
+
+		if (strcmp(p->name, open->policy) != 0)
+			continue;
+		if (open->flags & PLUG_FLAG_OBSERVE)
+			return plug_compile(p->name, p->text, true, ret, why);
+		*ret = rules_ref(p->rules);
+		return 0;
+	}
+	return plug_refuse(why, "the service has no policy '%s': its configuration names their directory ('policies' in [plug])",
+			   open->policy);
+}
+
+int plug_peer_policy(const struct plug_config *config,
+		     const struct plug_peer *peer,
+		     const struct plug_open *open, int fd,
+		     struct ruleset **ret, struct plug_why *why)
+{
+	if (!peer->may_bring && (fd >= 0 || open->flags & PLUG_FLAG_OBSERVE))
+		return plug_refuse(why, "uid %u may name a policy of the service but not bring one or observe: use --policy-name, or be listed in allow_policy_uid",
+				   (unsigned)peer->uid);
+	if (fd >= 0)
+		return plug_policy_by_fd(open, fd, ret, why);
+	return plug_policy_by_name(config, open, ret, why);
+}

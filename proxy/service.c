@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * service.c - what a service opens at its start: configuration, socket, policies
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "proxy/plug_check.h"
+#include "proxy/plug_peer.h"
+#include "proxy/service.h"
+#include "rules/rules.h"
+
+#define SERVICE_BACKLOG		128
+
+static void dir_closep(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
+static int service_read_file(int dir, const char *path, struct buf *out)
+{
+	CLEANUP(fd_closep) int fd = openat(dir, path, O_RDONLY | O_CLOEXEC |
+					   O_NONBLOCK | O_NOCTTY);
+
+	return fd < 0 ? -errno : fd_read_all(fd, out);
+}
+
+/* --- configuration ----------------------------------------------------------- */
+
+static void service_on_error(void *arg, unsigned line, const char *message)
+{
+	const char *path = arg;
+
+	if (line)
+		log_error("%s:%u: %s", path, line, message);
+	else
+		log_error("%s: %s", path, message);
+}
+
+int service_read_config(const char *path, struct service *ret)
+{
+	CLEANUP(buf_done) struct buf text = BUF_INIT(CONFIG_FILE_MAX);
+	struct service s = { .listen_fd = -1 };
+	char shown[256];
+	int err = service_read_file(AT_FDCWD, path, &text);
+
+	if (err < 0) {
+		log_error("%s: %s", path, strerror(-err));
+		return err;
+	}
+	/* The callback takes no const: it gets a copy. */
+	memcpy(shown, path, MIN(strlen(path) + 1, sizeof(shown)));
+	shown[sizeof(shown) - 1] = '\0';
+	err = config_parse(buf_str(&text), service_on_error, shown,
+			   &s.config);
+	if (err == -ENOMEM)
+		log_error("%s: out of memory", path);
+	if (err < 0)
+		return err;
+	*ret = s;
+	return 0;
+}
+
+/* --- policies -------------------------------------------------------------------- */
+
+static int service_add_policy(struct service *s, int dir, const char *file,
+			      struct str name)
+{
+	CLEANUP(buf_done) struct buf text = BUF_INIT(PLUG_POLICY_MAX);
+	struct plug_policy *p = &s->policy[s->npolicies];
+	struct plug_why why;
+	char *copy;
+	int err;
+
+	err = service_read_file(dir, file, &text);
+	if (err < 0) {
+		log_error("%s/%s: %s", s->config.policies, file,
+			  strerror(-err));
+		return err;
+	}
+	err = plug_compile(file, buf_str(&text), false, &p->rules, &why);
+	if (err < 0) {
+		log_error("%s/%s", s->config.policies, why.text);
+		return err;
+	}
+	copy = mem_dup_str(buf_str(&text));
+	p->name = mem_dup_str(name);
+	if (!copy || !p->name) {
+		mem_free(copy);
+		rules_unref(p->rules);
+		return -ENOMEM;
+	}
+	p->text = str_make(copy, text.n);
+	s->npolicies++;
+	return 0;
+}
+
+int service_load_policies(struct service *s)
+{
+	CLEANUP(dir_closep) DIR *dir = NULL;
+	const struct dirent *e;
+	int err = 0;
+
+	if (!s->config.policies)
+		return 0;
+	s->policy = mem_new_array(SERVICE_POLICIES_MAX, sizeof(s->policy[0]));
+	if (!s->policy)
+		return -ENOMEM;
+	dir = opendir(s->config.policies);
+	if (!dir) {
+		err = -errno;
+		log_error("%s: %s", s->config.policies, strerror(-err));
+		return err;
+	}
+	while (err == 0 && (e = readdir(dir))) {
+		struct str name = str_from(e->d_name);
+
+		if (name.p[0] == '.' || !str_ends(name, STR(".ini")))
+			continue;
+		if (s->npolicies == SERVICE_POLICIES_MAX) {
+			log_error("%s: more than %d policies",
+				  s->config.policies, SERVICE_POLICIES_MAX);
+			return -E2BIG;
+		}
+		name.n -= sizeof(".ini") - 1;
+		err = service_add_policy(s, dirfd(dir), e->d_name, name);
+	}
+	return err;
+}
+
+/* --- the plug socket ---------------------------------------------------------------- */
+
+static int service_addr(const char *path, struct sockaddr_un *ret)
+{
+	size_t n = strlen(path);
+
+	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	if (n >= sizeof(ret->sun_path))
+		return -ENAMETOOLONG;
+	memcpy(ret->sun_path, path, n);
+	return 0;
+}
+
+/* Remove a socket that no process listens on any more. */
+static int service_remove_stale(const struct sockaddr_un *at)
+{
+	CLEANUP(fd_closep) int fd = -1;
+	struct stat st;
+
+	if (lstat(at->sun_path, &st) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISSOCK(st.st_mode))
+		return -EEXIST;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (const struct sockaddr *)at, sizeof(*at)) == 0 ||
+	    errno != ECONNREFUSED)
+		return -EADDRINUSE;
+	return unlink(at->sun_path) < 0 ? -errno : 0;
+}
+
+static int service_bind(const struct sockaddr_un *at, int *ret_fd)
+{
+	CLEANUP(fd_closep) int fd = -1;
+	mode_t before;
+	int err;
+
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	/* Anyone may knock; SO_PEERCRED decides who is let in. */
+	before = umask(0111);
+	err = bind(fd, (const struct sockaddr *)at, sizeof(*at)) < 0
+		? -errno : 0;
+	umask(before);
+	if (err == 0 && listen(fd, SERVICE_BACKLOG) < 0)
+		err = -errno;
+	if (err == 0)
+		*ret_fd = fd_take(&fd);
+	return err;
+}
+
+int service_listen(struct service *s)
+{
+	struct sockaddr_un at;
+	int err = service_addr(s->config.plug, &at);
+
+	if (err == 0)
+		err = service_remove_stale(&at);
+	if (err == -EADDRINUSE)
+		log_error("%s: another penstockd is serving it", s->config.plug);
+	else if (err == -EEXIST)
+		log_error("%s: there is a file that is no socket",
+			  s->config.plug);
+	if (err == 0)
+		err = service_bind(&at, &s->listen_fd);
+	if (err < 0 && err != -EADDRINUSE && err != -EEXIST)
+		log_error("%s: %s%s", s->config.plug, strerror(-err),
+			  err == -ENOENT ? ": make its directory, writable by the service's user (RuntimeDirectory= in the unit)" : "");
+	return err;
+}
+
+void service_done(struct service *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->npolicies; i++) {
+		mem_free((void *)(uintptr_t)s->policy[i].name);
+		mem_free((void *)(uintptr_t)s->policy[i].text.p);
+		rules_unref(s->policy[i].rules);
+	}
+	mem_free(s->policy);
+	config_done(&s->config);
+	fd_closep(&s->listen_fd);
+}

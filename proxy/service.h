@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * service.h - what a service opens at its start: configuration, socket, policies
+ */
+#ifndef PROXY_SERVICE_H
+#define PROXY_SERVICE_H
+
+#include <stddef.h>
+
+#include "base/compiler.h"
+#include "proxy/config.h"
+#include "proxy/plug.h"
+
+#define SERVICE_POLICIES_MAX	1024
+
+struct service {
+	struct config config;
+	struct plug_policy *policy;
+	size_t npolicies;
+	int listen_fd;
+};
+
+/* Each of them says on the log what is wrong. */
+NODISCARD int service_read_config(const char *path, struct service *ret);
+/* Compile every "NAME.ini" of the policy directory; a broken one is an error. */
+NODISCARD int service_load_policies(struct service *s);
+/* Bind and listen; a socket that nobody serves any more is replaced. */
+NODISCARD int service_listen(struct service *s);
+void service_done(struct service *s);
+
+#endif /* PROXY_SERVICE_H */
