@@ -150,4 +150,15 @@ enum rules_name_verdict rules_judge_name(const struct ruleset *rs,
 					 struct str host,
 					 struct rules_answer *ret);
 
+/**
+ * rules_judge_name_addr() - May an address that a name has be dialled at all?
+ * @q:	the port is not looked at
+ *
+ * Allowed when rules_judge() would allow it on some port.  For answers to DNS
+ * questions: what does not pass here is left out.
+ */
+void rules_judge_name_addr(const struct ruleset *rs,
+			   const struct rules_question *q,
+			   struct rules_answer *ret);
+
 #endif /* RULES_RULES_H */

@@ -416,31 +416,60 @@ void rules_judge(const struct ruleset *rs, const struct rules_question *q,
 
 /* --- a name alone ----------------------------------------------------------- */
 
-/* The highest port from @port on that a deny of the whole host shuts, or 0. */
-static uint32_t shut_until(const struct host_rules *start, uint32_t port)
+struct shut {
+	const struct ruleset *rs;
+	uint32_t port, until;
+};
+
+static bool shuts_port(const struct rule *r, struct shut *s)
+{
+	for (size_t i = 0; i < r->n_ports; i++) {
+		if (r->port[i].lo <= s->port && s->port <= r->port[i].hi) {
+			s->until = r->port[i].hi;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void on_shut_span(void *arg, const struct span *span)
+{
+	struct shut *s = arg;
+
+	(void)shuts_port(&s->rs->rule[span->owner], s);
+}
+
+/*
+ * The highest port from @port on that is shut by a deny of the whole host, or of
+ * the address of @j where there is one; or 0.
+ */
+static uint32_t shut_until(const struct host_rules *start,
+			   const struct judge *j, uint32_t port)
 {
 	struct host_rules it = *start;
+	struct shut s = { .rs = start->rs, .port = port };
 	const struct rule *r;
 
 	while ((r = host_rules_next(&it))) {
-		if (!r->deny || r->n_ranges > 0)
-			continue;
-		for (size_t i = 0; i < r->n_ports; i++) {
-			if (r->port[i].lo <= port && port <= r->port[i].hi)
-				return r->port[i].hi;
-		}
+		if (r->deny && (r->n_ranges == 0 || in_ranges(j, r)) &&
+		    shuts_port(r, &s))
+			return s.until;
 	}
-	return 0;
+	for (unsigned i = 0; i < j->n_forms && s.until == 0; i++)
+		span_tree_find(&start->rs->deny_spans, &j->form[i],
+			       on_shut_span, &s);
+	return s.until;
 }
 
 /* The first port of @r that no deny shuts, or 0. */
-static uint16_t open_port(const struct host_rules *start, const struct rule *r)
+static uint16_t open_port(const struct host_rules *start,
+			  const struct judge *j, const struct rule *r)
 {
 	for (size_t i = 0; i < r->n_ports; i++) {
 		uint32_t port = r->port[i].lo;
 
 		while (port <= r->port[i].hi) {
-			uint32_t until = shut_until(start, port);
+			uint32_t until = shut_until(start, j, port);
 
 			if (until == 0)
 				return (uint16_t)port;
@@ -454,6 +483,7 @@ static uint16_t open_port(const struct host_rules *start, const struct rule *r)
 static bool some_port_open(const struct host_rules *start,
 			   struct rules_answer *ret)
 {
+	static const struct judge no_address = { .n_forms = 0 };
 	struct host_rules it = *start;
 	const struct rule *r, *deny = NULL;
 	bool named = false;
@@ -467,7 +497,7 @@ static bool some_port_open(const struct host_rules *start,
 			continue;
 		}
 		named = true;
-		port = open_port(start, r);
+		port = open_port(start, &no_address, r);
 		if (port == 0)
 			continue;
 		ret->reason = REASON_ALLOWED;
@@ -503,4 +533,75 @@ enum rules_name_verdict rules_judge_name(const struct ruleset *rs,
 	if (path->whole && rs->mark[path->node[path->n - 1]].leads_on)
 		return RULES_NAME_ANCESTOR;
 	return RULES_NAME_DENIED;
+}
+
+/* --- a name and an address, on whatever port ------------------------------- */
+
+static void on_any_span(void *arg, const struct span *span)
+{
+	bool *found = arg;
+
+	(void)span;
+	*found = true;
+}
+
+static bool addr_is_denied(const struct host_rules *start,
+			   const struct judge *j)
+{
+	struct host_rules it = *start;
+	const struct rule *r;
+	bool found = false;
+
+	while ((r = host_rules_next(&it))) {
+		if (r->deny && r->n_ranges > 0 && in_ranges(j, r))
+			return true;
+	}
+	for (unsigned i = 0; i < j->n_forms; i++)
+		span_tree_find(&start->rs->deny_spans, &j->form[i],
+			       on_any_span, &found);
+	return found;
+}
+
+void rules_judge_name_addr(const struct ruleset *rs,
+			   const struct rules_question *q,
+			   struct rules_answer *ret)
+{
+	struct host_rules start, it;
+	const struct rule *r;
+	bool passes = false;
+	struct judge j;
+
+	(void)rules_judge_name(rs, q->host, ret);
+	judge_start(&j, rs, q);
+	ret->klass = j.klass;
+	if (!rules_passes(ret) || !q->addr)
+		return;
+	host_rules_start(&start, rs, q->host);
+	it = start;
+	while ((r = host_rules_next(&it))) {
+		uint16_t port;
+
+		if (r->deny || !lets_pass(&j, r))
+			continue;
+		passes = true;
+		port = open_port(&start, &j, r);
+		if (port == 0)
+			continue;
+		*ret = (struct rules_answer){
+			.reason = REASON_ALLOWED, .rule = r->name,
+			.protocol = rule_protocol(r, port), .klass = j.klass,
+		};
+		return;
+	}
+	/* As in observe(): what policy says of names may go on, this not. */
+	if (j.klass != IP_PUBLIC && !passes)
+		ret->reason = ip_class_reason(j.klass);
+	else if (addr_is_denied(&start, &j))
+		ret->reason = REASON_ADDRESS_DENIED;
+	else if (ret->would_deny)
+		return;
+	else
+		ret->reason = REASON_ADDRESS_NOT_ALLOWED;
+	ret->would_deny = rs->observe &&
+			  ret->reason == REASON_ADDRESS_NOT_ALLOWED;
 }

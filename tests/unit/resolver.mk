@@ -26,3 +26,9 @@ TESTS += %D%/resolver_test
 %C%_resolver_test_SOURCES = %D%/resolver_test.c %D%/dns_lab.c %D%/dns_lab.h
 %C%_resolver_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
 %C%_resolver_test_LDADD = $(RESOLVER_TEST_LIBS)
+
+check_PROGRAMS += %D%/rules_name_addr_test
+TESTS += %D%/rules_name_addr_test
+%C%_rules_name_addr_test_SOURCES = %D%/rules_name_addr_test.c
+%C%_rules_name_addr_test_CPPFLAGS = $(RULES_TEST_CPPFLAGS)
+%C%_rules_name_addr_test_LDADD = $(RULES_TEST_LDADD)
