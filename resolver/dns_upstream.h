@@ -17,7 +17,7 @@ struct event_base;
 #define DNS_ATTEMPT_MS		1500	/* an attempt over one transport */
 #define DNS_ATTEMPTS_UNTIL_MS	3400	/* no attempt starts later than this */
 #define DNS_ROUNDS		2	/* over all servers */
-#define DNS_JOBS_MAX		512	/* questions in flight on one worker */
+#define DNS_JOBS_MAX		2048	/* questions in flight on one worker */
 
 struct dns_upstream;	/* opaque */
 

@@ -5,7 +5,12 @@ noinst_LIBRARIES += %D%/libresolver.a
 	%D%/resolver.h %D%/name_map.h \
 	%D%/dns_answer.c %D%/dns_answer.h \
 	%D%/dns_cache.c %D%/dns_cache.h \
+	%D%/dns_door.c %D%/dns_door.h \
+	%D%/dns_local.c %D%/dns_local.h \
 	%D%/dns_msg.c %D%/dns_msg.h \
+	%D%/dns_query.c %D%/dns_query.h \
+	%D%/dns_tcp.c \
+	%D%/dns_udp.c \
 	%D%/dns_upstream.c %D%/dns_upstream.h \
 	%D%/name_map.c \
 	%D%/resolv_conf.c \

@@ -468,7 +468,7 @@ static void silence_is_a_timeout_and_tried_twice(void **state)
 
 static void dns_34_silence_is_bounded_in_questions_and_sockets(void **state)
 {
-	static struct result r[1000];
+	static struct result r[3000];
 	struct resolver_lookup *l = NULL;
 	struct resolver_answer now;
 	unsigned started = 0;

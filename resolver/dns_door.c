@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dns_door.c - birth and end of a sandbox's door
+ */
+#include "resolver/dns_door.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "resolver/dns_query.h"
+#include "rules/rules.h"
+
+/* One label only: a dotted one could hide a name that the policy allows. */
+static void take_hostname(struct dns_door *d, const char *hostname)
+{
+	struct str text = str_from(hostname);
+	struct host_name canonical;
+
+	d->hostname.n = 0;
+	if (host_name_parse(text, &canonical) != 0 ||
+	    str_chr(host_name_str(&canonical), '.') != canonical.n ||
+	    dns_name_from_text(host_name_str(&canonical), &d->hostname) != 0)
+		d->hostname.n = 0;
+}
+
+static void take_nonce(struct dns_door *d, const char *nonce)
+{
+	char text[DNS_TEXT_MAX + 1];
+	struct str n = str_from(nonce), suffix = STR(DNS_SELF_TEST_SUFFIX);
+
+	d->self_test.n = 0;
+	if (str_empty(n) || n.n + suffix.n > DNS_TEXT_MAX)
+		return;
+	memcpy(text, n.p, n.n);
+	memcpy(text + n.n, suffix.p, suffix.n);
+	if (host_name_parse(str_make(text, n.n + suffix.n), &d->self_test) != 0)
+		d->self_test.n = 0;
+}
+
+static int open_sockets(struct dns_door *d, const int fd[DNS_SOCKETS])
+{
+	int err;
+
+	err = dns_udp_open(d, 0, fd[DNS_UDP4]);
+	if (!err)
+		err = dns_udp_open(d, 1, fd[DNS_UDP6]);
+	if (!err)
+		err = dns_tcp_open(d, 0, fd[DNS_TCP4]);
+	if (!err)
+		err = dns_tcp_open(d, 1, fd[DNS_TCP6]);
+	return err;
+}
+
+static struct dns_door *door_alloc(const struct dns_door_config *config)
+{
+	struct dns_door *d = mem_new(sizeof(*d));
+
+	if (!d)
+		return NULL;
+	d->magic = DNS_DOOR_MAGIC;
+	d->base = config->base;
+	d->resolver = config->resolver;
+	d->rules = rules_ref(config->rules);
+	d->names = config->names;
+	d->sink = config->sink;
+	d->hosts = config->hosts;
+	d->tenant = config->tenant;
+	for (int i = 0; i < 2; i++)
+		d->udp[i].fd = d->tcp[i].fd = -1;
+	list_init(&d->conns);
+	list_init(&d->queries);
+	take_hostname(d, config->hostname);
+	take_nonce(d, config->nonce);
+	return d;
+}
+
+int dns_door_new(const struct dns_door_config *config, struct dns_door **ret)
+{
+	struct dns_door *d = door_alloc(config);
+	int err = d ? open_sockets(d, config->fd) : -ENOMEM;
+
+	if (err) {
+		/* Those that the door has are closed with it. */
+		for (int i = 0; i < DNS_SOCKETS; i++) {
+			int fd = config->fd[i];
+
+			if (fd >= 0 && !(d && (fd == d->udp[0].fd ||
+					       fd == d->udp[1].fd ||
+					       fd == d->tcp[0].fd ||
+					       fd == d->tcp[1].fd)))
+				close(fd);
+		}
+		dns_door_free(d);
+		return err;
+	}
+	*ret = d;
+	return 0;
+}
+
+void dns_door_set_rules(struct dns_door *d, struct ruleset *rules)
+{
+	struct ruleset *old = d->rules;
+
+	d->rules = rules_ref(rules);
+	d->rules_age++;
+	rules_unref(old);
+}
+
+void dns_door_free(struct dns_door *d)
+{
+	if (!d)
+		return;
+	for (int i = 0; i < 2; i++) {
+		dns_udp_close(&d->udp[i]);
+		dns_tcp_close(&d->tcp[i]);
+	}
+	dns_query_drop_all(d);
+	dns_conn_end_all(d);
+	rules_unref(d->rules);
+	d->magic = 0;
+	mem_free(d);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dns_door.h - one sandbox's door, as the files of this folder see it
+ *
+ *	dns_udp.c, dns_tcp.c	bytes in, bytes out
+ *	dns_query.c		what becomes of one question
+ *	dns_local.c		what is answered without asking anybody
+ *	dns_door.c		birth and end of the whole
+ */
+#ifndef RESOLVER_DNS_DOOR_H
+#define RESOLVER_DNS_DOOR_H
+
+#include <event2/event_struct.h>
+
+#include "base/list.h"
+#include "resolver/dns_msg.h"
+#include "resolver/resolver.h"
+#include "resolver/resolver_priv.h"
+#include "rules/host_name.h"
+
+/* Bounds of one sandbox. */
+#define DNS_QUERIES_MAX		256	/* questions that wait for the world */
+#define DNS_CONNS_MAX		64	/* TCP connections */
+
+/* Constant, so that a life says nothing of who asked before. */
+#define DNS_DOOR_TTL_S		60
+#define DNS_DOOR_NEGATIVE_TTL_S	5
+
+#define DNS_DOOR_MAGIC		0x646f6f72u
+
+struct dns_conn;
+
+struct dns_udp {
+	struct dns_door *door;
+	struct event ev;
+	int fd;			/* -1: none */
+};
+
+struct dns_tcp {
+	struct dns_door *door;
+	struct event ev, retry;
+	int fd;
+};
+
+struct dns_door {
+	unsigned magic;
+	struct event_base *base;
+	struct resolver *resolver;
+	struct ruleset *rules;
+	unsigned rules_age;		/* counts dns_door_set_rules() */
+	struct name_map *names;
+	struct audit_sink *sink;
+	const struct ip_hosts *const *hosts;
+	uint64_t tenant;
+	struct dns_name hostname;	/* .n 0: none */
+	struct host_name self_test;	/* the nonce's whole name; .n 0: none */
+	struct dns_udp udp[2];		/* v4, v6 */
+	struct dns_tcp tcp[2];
+	struct list conns;		/* struct dns_conn.node */
+	unsigned nconns;
+	struct list queries;		/* struct dns_query.node, those that wait */
+	unsigned nqueries;
+	struct dns_batch *batch;	/* while a UDP wake-up collects replies */
+	unsigned batch_udp;		/* whose */
+};
+
+/* Who asked, and how the reply gets there. */
+struct dns_client {
+	bool tcp;
+	struct ip_endpoint src;
+	struct ip_addr asked;		/* the server's address, as the client sees it */
+	unsigned udp;			/* index of the socket */
+	struct dns_datagram gram;	/* UDP: peer, and the address to send from */
+	struct dns_conn *conn;		/* TCP; NULL once it is gone */
+	struct list conn_node;		/* on conn->queries */
+};
+
+/* dns_udp.c */
+NODISCARD int dns_udp_open(struct dns_door *d, unsigned which, int fd);
+void dns_udp_close(struct dns_udp *u);
+void dns_udp_reply(struct dns_door *d, const struct dns_client *c,
+		   const uint8_t *p, size_t n);
+
+/* dns_tcp.c */
+NODISCARD int dns_tcp_open(struct dns_door *d, unsigned which, int fd);
+void dns_tcp_close(struct dns_tcp *t);
+/* The question stays; its node leaves the connection's list when it ends. */
+void dns_conn_wait(struct dns_conn *c, struct list *conn_node);
+void dns_conn_reply(struct dns_conn *c, struct list *conn_node,
+		    const uint8_t *p, size_t n);
+void dns_conn_end_all(struct dns_door *d);
+
+#endif /* RESOLVER_DNS_DOOR_H */

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dns_local.h - the names that are answered here, whatever the policy says
+ */
+#ifndef RESOLVER_DNS_LOCAL_H
+#define RESOLVER_DNS_LOCAL_H
+
+#include "base/str.h"
+#include "resolver/dns_msg.h"
+#include "resolver/name_map.h"
+
+enum dns_local_kind {
+	DNS_LOCAL_NOT,		/* none of ours: ask the policy */
+	DNS_LOCAL_ADDRESS,
+	DNS_LOCAL_PTR,
+	DNS_LOCAL_NODATA,	/* ours, but not this type */
+	DNS_LOCAL_NXDOMAIN,	/* in a tree that is ours, and not there */
+	DNS_LOCAL_SHUT,		/* in a tree that the world is never asked about */
+};
+
+struct dns_local {
+	enum dns_local_kind kind;
+	bool self_test;
+	struct ip_addr addr;
+	struct dns_name ptr;
+};
+
+struct dns_local_names {
+	struct str self_test;		/* "<nonce>.penstock.invalid", or empty */
+	const struct dns_name *hostname;	/* one label; .n 0: none */
+	const struct name_map *map;
+};
+
+/**
+ * dns_local_find() - Is the name ours to answer?
+ * @host:	canonical
+ * @type:	asked
+ */
+void dns_local_find(const struct dns_local_names *names, struct str host,
+		    uint16_t type, struct dns_local *ret);
+
+/**
+ * dns_local_hidden() - Names that lead to metadata services or stay inside
+ *
+ * They are asked about only where a rule allows them, never because a policy
+ * merely observes.
+ */
+bool dns_local_hidden(struct str host);
+
+#endif /* RESOLVER_DNS_LOCAL_H */

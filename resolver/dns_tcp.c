@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dns_tcp.c - the stream side of a sandbox's door (RFC 7766)
+ *
+ * Theory
+ * ======
+ * A connection carries messages behind two bytes of length.  They may come
+ * split anywhere or many in one segment; each is judged for itself, several
+ * are worked on at once, and replies go back as they are ready.  What is read
+ * ahead is bounded: with CONN_PENDING_MAX questions under way, or CONN_OUT_FULL
+ * bytes that the client does not take, reading stops.
+ *
+ * A client that shuts down its side still gets the replies it waits for; then
+ * we close.  A connection on which nothing is completed for CONN_IDLE_S seconds
+ * is closed, unless questions are under way: those have a deadline of their own.
+ *
+ * conn_pump() does all the work and is the only place where a connection is
+ * ended, so that nothing is freed below a caller that still holds it.
+ */
+#include <errno.h>
+#include <event2/event.h>
+#include <netinet/tcp.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "resolver/dns_door.h"
+#include "resolver/dns_query.h"
+
+#define CONN_MAGIC		0x74637021u
+#define CONN_PENDING_MAX	32
+#define CONN_OUT_FULL		(32u << 10)	/* reading stops */
+#define CONN_OUT_MAX		(CONN_OUT_FULL + \
+				 (CONN_PENDING_MAX + 1) * (2 + DNS_MSG_MAX))
+#define CONN_READ		4096
+#define CONN_IDLE_S		10
+#define ACCEPTS_A_WAKE		16
+#define ACCEPT_RETRY_MS		200
+
+struct dns_conn {
+	unsigned magic;
+	struct list node;
+	struct dns_door *door;
+	int fd;
+	struct event rd, wr, idle;
+	struct buf in, out;
+	struct list queries;		/* struct dns_client.conn_node */
+	unsigned pending;
+	bool eof;			/* the client sends no more */
+	bool broken;			/* end it as soon as nobody is inside */
+	bool pumping;
+	struct ip_endpoint peer;
+	struct ip_addr asked;
+};
+
+/* --- one connection -------------------------------------------------------- */
+
+static void conn_end(struct dns_conn *c)
+{
+	struct list *it, *tmp;
+
+	/* Its questions go on, are recorded, and find nobody to answer. */
+	list_each(&c->queries, it, tmp) {
+		struct dns_client *client =
+			container_of(it, struct dns_client, conn_node);
+
+		client->conn = NULL;
+		list_del(&client->conn_node);
+	}
+	event_del(&c->rd);
+	event_del(&c->wr);
+	event_del(&c->idle);
+	close(c->fd);
+	buf_done(&c->in);
+	buf_done(&c->out);
+	list_del(&c->node);
+	c->door->nconns--;
+	c->magic = 0;
+	mem_free(c);
+}
+
+static void conn_touch(struct dns_conn *c)
+{
+	static const struct timeval idle = { .tv_sec = CONN_IDLE_S };
+
+	if (event_add(&c->idle, &idle) != 0)
+		c->broken = true;
+}
+
+static bool conn_has_room(const struct dns_conn *c)
+{
+	return c->pending < CONN_PENDING_MAX && c->out.n < CONN_OUT_FULL;
+}
+
+/* Length of the first whole message at @p with its prefix, or 0. */
+static size_t whole_message(const char *p, size_t n)
+{
+	size_t size;
+
+	if (n < 2)
+		return 0;
+	size = 2 + (size_t)dns_get16((const uint8_t *)p);
+	return size <= n ? size : 0;
+}
+
+static void conn_take_message(struct dns_conn *c, const char *p, size_t size)
+{
+	struct dns_client client = {
+		.tcp = true, .src = c->peer, .asked = c->asked, .conn = c,
+	};
+
+	list_init(&client.conn_node);
+	c->pending++;
+	conn_touch(c);
+	/* What cannot be answered breaks the stream's purpose: close it. */
+	if (!dns_query_start(c->door, (const uint8_t *)p + 2, size - 2,
+			     &client)) {
+		c->pending--;
+		c->broken = true;
+	}
+}
+
+static void conn_take_messages(struct dns_conn *c)
+{
+	size_t at = 0, size;
+
+	while (!c->broken && conn_has_room(c) &&
+	       (size = whole_message(c->in.p + at, c->in.n - at)) > 0) {
+		conn_take_message(c, c->in.p + at, size);
+		at += size;
+	}
+	if (at)
+		buf_consume(&c->in, at);
+}
+
+static void conn_write(struct dns_conn *c)
+{
+	ssize_t n;
+
+	if (c->out.n == 0)
+		return;
+	n = send(c->fd, c->out.p, c->out.n, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (n > 0)
+		buf_consume(&c->out, (size_t)n);
+	else if (errno != EAGAIN && errno != EINTR)
+		c->broken = true;
+	if (c->out.n == 0)
+		conn_touch(c);
+}
+
+static bool conn_is_done(const struct dns_conn *c)
+{
+	return c->broken || (c->eof && c->pending == 0 && c->out.n == 0 &&
+			     whole_message(c->in.p, c->in.n) == 0);
+}
+
+static void conn_watch(struct dns_conn *c)
+{
+	bool read = !c->eof && conn_has_room(c) &&
+		    whole_message(c->in.p, c->in.n) == 0;
+
+	if ((read ? event_add(&c->rd, NULL) : event_del(&c->rd)) != 0 ||
+	    (c->out.n ? event_add(&c->wr, NULL) : event_del(&c->wr)) != 0)
+		c->broken = true;
+}
+
+/* Work off what is there; ends the connection when that is due. */
+static void conn_pump(struct dns_conn *c)
+{
+	c->pumping = true;
+	do {
+		conn_take_messages(c);
+		conn_write(c);
+	} while (!c->broken && conn_has_room(c) &&
+		 whole_message(c->in.p, c->in.n) > 0);
+	if (!conn_is_done(c))
+		conn_watch(c);
+	c->pumping = false;
+	if (conn_is_done(c))
+		conn_end(c);
+}
+
+void dns_conn_reply(struct dns_conn *c, struct list *conn_node,
+		    const uint8_t *p, size_t n)
+{
+	uint8_t prefix[2];
+
+	REQUIRE(c->magic == CONN_MAGIC && c->pending > 0);
+	list_del(conn_node);
+	c->pending--;
+	dns_put16(prefix, (uint16_t)n);
+	if (buf_reserve(&c->out, sizeof(prefix) + n) != 0 ||
+	    buf_add(&c->out, prefix, sizeof(prefix)) != 0 ||
+	    buf_add(&c->out, p, n) != 0)
+		c->broken = true;
+	if (!c->pumping)
+		conn_pump(c);
+}
+
+void dns_conn_wait(struct dns_conn *c, struct list *conn_node)
+{
+	list_add(&c->queries, conn_node);
+}
+
+static void conn_on_readable(struct dns_conn *c)
+{
+	size_t room = MIN(CONN_READ, c->in.max - c->in.n);
+	ssize_t n;
+
+	if (buf_reserve(&c->in, room) != 0) {
+		c->broken = true;
+	} else {
+		n = recv(c->fd, c->in.p + c->in.n, room, MSG_DONTWAIT);
+		if (n > 0)
+			c->in.n += (size_t)n;
+		else if (n == 0)
+			c->eof = true;
+		else if (errno != EAGAIN && errno != EINTR)
+			c->broken = true;
+	}
+	conn_pump(c);
+}
+
+static void conn_rd_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct dns_conn *c = arg;
+
+	(void)fd;
+	(void)what;
+	REQUIRE(c->magic == CONN_MAGIC);
+	conn_on_readable(c);
+}
+
+static void conn_wr_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct dns_conn *c = arg;
+
+	(void)fd;
+	(void)what;
+	REQUIRE(c->magic == CONN_MAGIC);
+	conn_pump(c);
+}
+
+static void conn_idle_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct dns_conn *c = arg;
+
+	(void)fd;
+	(void)what;
+	REQUIRE(c->magic == CONN_MAGIC);
+	if (c->pending > 0)
+		conn_touch(c);
+	else
+		c->broken = true;
+	conn_pump(c);
+}
+
+/* --- accepting ------------------------------------------------------------- */
+
+static int local_address(int fd, struct ip_addr *ret)
+{
+	struct sockaddr_storage ss;
+	struct ip_endpoint at;
+	socklen_t n = sizeof(ss);
+
+	if (getsockname(fd, (struct sockaddr *)&ss, &n) != 0 ||
+	    ip_endpoint_from_sockaddr((struct sockaddr *)&ss, n, &at) != 0)
+		return -EINVAL;
+	*ret = at.addr;
+	return 0;
+}
+
+static int conn_new(struct dns_door *d, int fd,
+		    const struct sockaddr_storage *peer, socklen_t peer_n)
+{
+	struct dns_conn *c = mem_new(sizeof(*c));
+	int on = 1;
+
+	if (!c)
+		return -ENOMEM;
+	c->magic = CONN_MAGIC;
+	c->door = d;
+	c->in = BUF_INIT(2 + DNS_MSG_MAX);
+	c->out = BUF_INIT(CONN_OUT_MAX);
+	list_init(&c->queries);
+	if (ip_endpoint_from_sockaddr((const struct sockaddr *)peer, peer_n,
+				      &c->peer) != 0 ||
+	    local_address(fd, &c->asked) != 0 ||
+	    event_assign(&c->rd, d->base, fd, EV_READ | EV_PERSIST, conn_rd_cb,
+			 c) != 0 ||
+	    event_assign(&c->wr, d->base, fd, EV_WRITE | EV_PERSIST, conn_wr_cb,
+			 c) != 0 ||
+	    evtimer_assign(&c->idle, d->base, conn_idle_cb, c) != 0) {
+		mem_free(c);
+		return -ENOMEM;
+	}
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	c->fd = fd;
+	list_add(&d->conns, &c->node);
+	d->nconns++;
+	conn_touch(c);
+	conn_pump(c);		/* watches it */
+	return 0;
+}
+
+/* Return: false when there is nobody more to accept now */
+static bool accept_one(struct dns_tcp *t)
+{
+	static const struct timeval later = {
+		.tv_usec = ACCEPT_RETRY_MS * 1000,
+	};
+	struct sockaddr_storage peer;
+	socklen_t n = sizeof(peer);
+	CLEANUP(fd_closep) int fd = accept4(t->fd, (struct sockaddr *)&peer,
+					    &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0) {
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
+		    errno == ENOBUFS) {
+			/* It stays readable: look away for a moment. */
+			event_del(&t->ev);
+			event_add(&t->retry, &later);
+		}
+		return false;
+	}
+	/* Over the bound it is closed at once: the client sees an end. */
+	if (t->door->nconns < DNS_CONNS_MAX &&
+	    conn_new(t->door, fd, &peer, n) == 0)
+		(void)fd_take(&fd);
+	return true;
+}
+
+static void tcp_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct dns_tcp *t = arg;
+
+	(void)fd;
+	(void)what;
+	REQUIRE(t->door->magic == DNS_DOOR_MAGIC);
+	for (int i = 0; i < ACCEPTS_A_WAKE && accept_one(t); i++)
+		;
+}
+
+static void tcp_retry_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct dns_tcp *t = arg;
+
+	(void)fd;
+	(void)what;
+	REQUIRE(t->door->magic == DNS_DOOR_MAGIC);
+	if (event_add(&t->ev, NULL) != 0)
+		log_error("dns: the TCP door is shut: no memory");
+}
+
+void dns_conn_end_all(struct dns_door *d)
+{
+	while (!list_empty(&d->conns))
+		conn_end(list_first(&d->conns, struct dns_conn, node));
+}
+
+int dns_tcp_open(struct dns_door *d, unsigned which, int fd)
+{
+	struct dns_tcp *t = &d->tcp[which];
+
+	t->door = d;
+	t->fd = fd;
+	if (fd < 0)
+		return 0;
+	if (event_assign(&t->ev, d->base, fd, EV_READ | EV_PERSIST, tcp_cb,
+			 t) != 0 ||
+	    evtimer_assign(&t->retry, d->base, tcp_retry_cb, t) != 0 ||
+	    event_add(&t->ev, NULL) != 0) {
+		t->fd = -1;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void dns_tcp_close(struct dns_tcp *t)
+{
+	if (t->fd < 0)
+		return;
+	event_del(&t->ev);
+	event_del(&t->retry);
+	close(t->fd);
+	t->fd = -1;
+}
