@@ -79,6 +79,10 @@ static int split(struct str s, struct allowed *a, const char **ret_why)
 	if (str_starts(a->port, STR("//")))
 		return refuse(ret_why, "is a URL; write the host alone, and "
 			      ":PORT where it is not 443 or 80");
+	if (str_chr(a->port, ':') < a->port.n)
+		return refuse(ret_why, "has several colons in it; an IPv6 "
+			      "address has no zone, and with a port it is "
+			      "written [ADDRESS]:PORT");
 	if (str_empty(a->host))
 		return refuse(ret_why, "has no host before the colon");
 	if (str_empty(a->port))

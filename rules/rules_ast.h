@@ -15,7 +15,7 @@
 #define RULES_SOURCES_MAX	64
 #define RULES_TEXT_MAX		(4u << 20)	/* bytes of all sources */
 #define RULES_MAX		4096		/* allow and deny rules */
-#define RULES_DIAGS_MAX		100		/* then one that says so */
+#define RULES_DIAGS_MAX		100	/* of each severity, then one more */
 #define RULES_FREE_TEXT_MAX	512		/* reason, owner */
 #define RULES_POLICY_NAME_MAX	64
 
@@ -87,7 +87,7 @@ struct rules_report {
 	rules_diag_fn *fn;	/* or NULL */
 	void *arg;
 	unsigned errors, warnings;
-	unsigned said;		/* diagnostics handed out */
+	unsigned said[2];	/* handed out, by enum rules_severity */
 };
 
 void report_error(struct rules_report *r, struct rules_place at,

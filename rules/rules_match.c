@@ -351,6 +351,7 @@ static enum reason verdict_literal(const struct judge *j,
 	*ret_rule = j->may.rule;
 	if (j->may.rule)
 		return REASON_ALLOWED;
+	*ret_rule = j->can.rule;
 	/* POL-24: the class says more than that another port is open. */
 	return class_or(j, j->named ? REASON_PORT_NOT_ALLOWED :
 				      REASON_ADDRESS_NOT_ALLOWED);

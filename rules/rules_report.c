@@ -22,9 +22,10 @@ static void hand_out(struct rules_report *r, enum rules_severity severity,
 		.message = message,
 	};
 
-	if (!r->fn || r->said > RULES_DIAGS_MAX)
+	/* Each severity by itself: warnings must not drown an error. */
+	if (!r->fn || r->said[severity] > RULES_DIAGS_MAX)
 		return;
-	if (r->said++ == RULES_DIAGS_MAX) {
+	if (r->said[severity]++ == RULES_DIAGS_MAX) {
 		diag.line = diag.column = 0;
 		diag.message = "there is more; mend these first";
 	}

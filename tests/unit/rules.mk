@@ -4,7 +4,9 @@ RULES_TEST_LDADD = rules/librules.a base/libbase.a $(RULES_LIBS) $(BASE_LIBS) \
 	$(CMOCKA_LIBS)
 EXTRA_DIST += %D%/rules_kit.h
 
-rules_tests = %D%/host_name_test %D%/rules_match_test %D%/rules_value_test
+rules_tests = %D%/host_name_test %D%/rules_allow_test %D%/rules_check_test \
+	%D%/rules_match_test %D%/rules_property_test \
+	%D%/rules_value_test
 check_PROGRAMS += $(rules_tests)
 TESTS += $(rules_tests)
 %C%_host_name_test_SOURCES = %D%/host_name_test.c
@@ -16,3 +18,12 @@ TESTS += $(rules_tests)
 %C%_rules_value_test_SOURCES = %D%/rules_value_test.c
 %C%_rules_value_test_CPPFLAGS = $(RULES_TEST_CPPFLAGS)
 %C%_rules_value_test_LDADD = $(RULES_TEST_LDADD)
+%C%_rules_check_test_SOURCES = %D%/rules_check_test.c
+%C%_rules_check_test_CPPFLAGS = $(RULES_TEST_CPPFLAGS)
+%C%_rules_check_test_LDADD = $(RULES_TEST_LDADD)
+%C%_rules_property_test_SOURCES = %D%/rules_property_test.c
+%C%_rules_property_test_CPPFLAGS = $(RULES_TEST_CPPFLAGS)
+%C%_rules_property_test_LDADD = $(RULES_TEST_LDADD)
+%C%_rules_allow_test_SOURCES = %D%/rules_allow_test.c
+%C%_rules_allow_test_CPPFLAGS = $(RULES_TEST_CPPFLAGS)
+%C%_rules_allow_test_LDADD = $(RULES_TEST_LDADD)

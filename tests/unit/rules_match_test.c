@@ -358,7 +358,8 @@ static void metadata_needs_its_exact_address(void **state)
 {
 	static const struct verdict v[] = {
 		{ NULL, 80, "169.254.1.1", REASON_ALLOWED, "range", "http" },
-		{ NULL, 80, "169.254.169.254", REASON_ADDRESS_METADATA, NULL, NULL },
+		{ NULL, 80, "169.254.169.254", REASON_ADDRESS_METADATA, "range",
+		  "http" },
 		{ "m.example.com", 80, "169.254.169.254", REASON_ADDRESS_METADATA,
 		  "named-range", "http" },
 		{ "m.example.com", 80, "64:ff9b::a9fe:a9fe", REASON_ADDRESS_METADATA,
