@@ -37,6 +37,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -63,6 +64,7 @@
 /* Sinks served between two looks at the clock. */
 #define READY_MAX	64
 #define STACK_BYTES	(512u << 10)
+#define THREAD_NAME_SIZE	16	/* prctl(2) */
 
 #define DESTS	2		/* the sink's own, and the tee */
 
@@ -489,7 +491,6 @@ static void *writer_main(void *arg)
 	bool busy, stopping = false;
 	int64_t stop_at_ms;
 
-	(void)pthread_setname_np(pthread_self(), "audit");
 	for (;;) {
 		busy = writer_run_ready(w);
 		writer_run_due(w, false);
@@ -511,6 +512,7 @@ static void *writer_main(void *arg)
 
 static int thread_start(struct audit_writer *w)
 {
+	char name[THREAD_NAME_SIZE] = "";
 	pthread_attr_t attr;
 	sigset_t all, old;
 	int err;
@@ -526,7 +528,14 @@ static int thread_start(struct audit_writer *w)
 		 */
 		sigfillset(&all);
 		pthread_sigmask(SIG_BLOCK, &all, &old);
+		/*
+		 * The name is inherited: a thread that names itself might do
+		 * so only after its process has sealed itself against it.
+		 */
+		(void)prctl(PR_GET_NAME, name);
+		(void)prctl(PR_SET_NAME, "audit");
 		err = pthread_create(&w->thread, &attr, writer_main, w);
+		(void)prctl(PR_SET_NAME, name);
 		pthread_sigmask(SIG_SETMASK, &old, NULL);
 	}
 	pthread_attr_destroy(&attr);
