@@ -52,9 +52,12 @@ enum forward_mode {
 };
 
 /*
- * What the owner does for the engine.  None is called inside forward_start(),
- * forward_dialed(), forward_dial_failed(), forward_cut() (but record and
- * net_closed) or forward_free().
+ * What the owner does for the engine.  All are called from the loop and none
+ * inside forward_start(), forward_dialed(), forward_dial_failed() or
+ * forward_free(); inside forward_cut() only record, dial_cancel and
+ * net_closed.  Of the calls above only the two about the dial may be made
+ * inside an operation, and forward_cut() and forward_free() inside tunnel and
+ * finish, the last ones.
  */
 struct forward_ops {
 	/*

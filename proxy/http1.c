@@ -97,7 +97,7 @@ bool http1_head_grew(struct str in, size_t seen)
 
 /* What the framing rules need to know of the fields. */
 struct notes {
-	unsigned hosts, lengths, codings;
+	unsigned hosts, lengths, codings, options;
 	struct str length, coding;
 	bool close, keep_alive, upgrade_token, upgrade_field;
 };
@@ -108,6 +108,7 @@ static void note_connection(struct notes *n, struct str value)
 
 	while (str_cut(&value, ',', &item)) {
 		item = str_trim(item);
+		n->options++;
 		if (str_ieq(item, STR("close")))
 			n->close = true;
 		else if (str_ieq(item, STR("keep-alive")))
@@ -191,6 +192,10 @@ static enum http1_result fields_get(struct str in, size_t at,
 		}
 		h->nfields++;
 		field_note(h, n, f);
+		if (n->options > HTTP1_OPTIONS_MAX) {
+			*ret_why = REASON_HEADER_TOO_LARGE;
+			return HTTP1_BAD;
+		}
 	}
 }
 

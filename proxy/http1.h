@@ -23,6 +23,7 @@
 #define HTTP1_LINE_MAX		16384	/* of the request line */
 #define HTTP1_METHOD_MAX	32
 #define HTTP1_FIELDS_MAX	128
+#define HTTP1_OPTIONS_MAX	64	/* elements of all Connection fields */
 
 struct http1_field {
 	struct str name, value;		/* value trimmed of SP and HTAB */

@@ -35,7 +35,9 @@ EXTRA_DIST += %D%/README.md
 
 # The parsers and the HTTP engine.
 %C%_libproxy_a_SOURCES += \
-	%D%/forward.h \
+	%D%/forward.c %D%/forward.h \
+	%D%/forward_exchange.c %D%/forward_int.h \
+	%D%/rewrite.c %D%/rewrite.h \
 	%D%/http1.c %D%/http1.h %D%/http1_body.c %D%/http1_target.c \
 	%D%/refusal.c %D%/refusal.h \
 	%D%/sniff.c %D%/sniff.h

@@ -33,3 +33,10 @@ TESTS += %D%/sniff_test
 %C%_sniff_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 %C%_sniff_test_LDADD = proxy/libproxy.a rules/librules.a base/libbase.a \
 	$(RULES_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
+
+check_PROGRAMS += %D%/forward_test
+TESTS += %D%/forward_test
+%C%_forward_test_SOURCES = %D%/forward_test.c
+%C%_forward_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(EVENT_CFLAGS)
+%C%_forward_test_LDADD = proxy/libproxy.a rules/librules.a base/libbase.a \
+	$(EVENT_LIBS) $(RULES_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)

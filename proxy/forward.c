@@ -1,0 +1,784 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * forward.c - HTTP/1 exchanges of one connection, every request judged
+ *
+ * Theory of operation
+ * ===================
+ *
+ * Two halves: app, the program's connection, and net, the one to the origin of
+ * the request in hand.  Each has a buffer for what was read from it and one
+ * for what it is to be sent, both bounded; a half whose peer is slow is simply
+ * not read.  A request that arrives before the last one was answered waits in
+ * app's buffer.
+ *
+ *	HEAD ---> DIAL ---> EXCHANGE ---> HEAD ...
+ *	  |         |           |  \-----> TUNNEL
+ *	  |         |           |
+ *	  +---------+-----------+--> DRAIN ---> HEAD ...
+ *	  |         |           |      |
+ *	  +---------+-----------+------+--> FLUSH ---> LINGER ---> ENDED
+ *
+ *   from       to         by                    because
+ *   HEAD       DIAL       forward_admit()       allowed, no connection there
+ *   HEAD       EXCHANGE   forward_admit()       allowed, the kept one is right
+ *   DIAL       EXCHANGE   dial_step()           net is connected
+ *   EXCHANGE   DIAL       forward_exchange_step()  the kept one was dead
+ *   EXCHANGE   HEAD       forward_next()        answered, both go on
+ *   EXCHANGE   TUNNEL     forward_exchange_step()  101 that was asked for
+ *   any        DRAIN      forward_refuse()      refused, framing is certain
+ *   DRAIN      HEAD       forward_next()        the refused body is over
+ *   any        FLUSH      forward_close_after_flush()
+ *   FLUSH      LINGER     flush_step()          all is sent, FIN too
+ *   any        ENDED      forward_end()
+ *
+ * LINGER keeps reading for a while, because closing with unread bytes would
+ * make the kernel reset the connection and the client lose the answer
+ * (RFC 9112 9.6).
+ *
+ * Sockets are read in their callbacks only, one read each; forward_run() then
+ * takes steps until nothing changes, which the buffers bound.  The last two
+ * operations, tunnel and finish, are called by forward_run() when no other
+ * frame of the engine is on the stack, so that the owner may free it there.
+ */
+#include "proxy/forward.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "proxy/forward_int.h"
+
+#define FORWARD_MAGIC		0x46574844u	/* "FWHD" */
+#define READ_CHUNK		16384u
+#define LINGER_BYTES_MAX	(256u << 20)
+
+#define HEAD_MS			60000
+#define IDLE_MS			(5 * 60000)
+#define NET_IDLE_MS		15000
+#define LINGER_MS		5000
+
+enum half_reading { READ_OFF, READ_ON, READ_IDLE };
+
+static const struct {
+	const char *name;
+	uint32_t next;		/* states that may follow, as bits */
+} forward_states[] = {
+	[FORWARD_HEAD]     = { "head", BIT(FORWARD_DIAL) |
+			       BIT(FORWARD_EXCHANGE) | BIT(FORWARD_DRAIN) |
+			       BIT(FORWARD_FLUSH) | BIT(FORWARD_ENDED) },
+	[FORWARD_DIAL]     = { "dial", BIT(FORWARD_EXCHANGE) |
+			       BIT(FORWARD_DRAIN) | BIT(FORWARD_FLUSH) |
+			       BIT(FORWARD_ENDED) },
+	[FORWARD_EXCHANGE] = { "exchange", BIT(FORWARD_HEAD) |
+			       BIT(FORWARD_DIAL) | BIT(FORWARD_DRAIN) |
+			       BIT(FORWARD_TUNNEL) | BIT(FORWARD_FLUSH) |
+			       BIT(FORWARD_ENDED) },
+	[FORWARD_DRAIN]    = { "drain", BIT(FORWARD_HEAD) |
+			       BIT(FORWARD_FLUSH) | BIT(FORWARD_ENDED) },
+	[FORWARD_FLUSH]    = { "flush", BIT(FORWARD_LINGER) |
+			       BIT(FORWARD_ENDED) },
+	[FORWARD_LINGER]   = { "linger", BIT(FORWARD_ENDED) },
+	[FORWARD_TUNNEL]   = { "tunnel", BIT(FORWARD_ENDED) },
+	[FORWARD_ENDED]    = { "ended", 0 },
+};
+static_assert(ARRAY_SIZE(forward_states) == FORWARD_STATES,
+	      "name every state");
+
+/* --- deadlines -------------------------------------------------------------- */
+
+static void deadline_set(struct forward *f, unsigned ms)
+{
+	const struct timeval tv = {
+		.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000,
+	};
+
+	/* A timer that cannot be set is a connection without a limit: end it
+	 * at the next turn instead. */
+	if (event_add(f->timer, &tv) < 0)
+		event_active(f->timer, EV_TIMEOUT, 0);
+}
+
+static void deadline_for(struct forward *f, enum forward_state state)
+{
+	switch (state) {
+	case FORWARD_HEAD:
+		deadline_set(f, f->served ? f->limits.idle_ms :
+					    f->limits.head_ms);
+		break;
+	case FORWARD_DRAIN:
+	case FORWARD_FLUSH:
+		deadline_set(f, f->limits.head_ms);
+		break;
+	case FORWARD_LINGER:
+		deadline_set(f, f->limits.linger_ms);
+		break;
+	case FORWARD_DIAL:	/* the owner's to bound */
+	case FORWARD_EXCHANGE:	/* an answer may take its time */
+	case FORWARD_TUNNEL:
+	case FORWARD_ENDED:
+	case FORWARD_STATES:
+		event_del(f->timer);
+		break;
+	}
+}
+
+static void forward_check(const struct forward *f)
+{
+	REQUIRE(f->net.fd >= 0 || f->state != FORWARD_EXCHANGE);
+	REQUIRE(f->net.fd < 0 || (f->state != FORWARD_DIAL &&
+				  f->state != FORWARD_ENDED));
+}
+
+void forward_set_state(struct forward *f, enum forward_state to)
+{
+	REQUIRE(forward_states[f->state].next & BIT(to));
+	f->state = to;
+	f->head_begun = false;
+	f->discarded = 0;
+	forward_check(f);
+	deadline_for(f, to);
+}
+
+/* --- halves ----------------------------------------------------------------- */
+
+void forward_consume(struct forward_half *h, size_t n)
+{
+	if (n == 0)
+		return;
+	buf_consume(&h->in, n);
+	h->seen = 0;
+}
+
+static void half_fail(struct forward_half *h)
+{
+	h->eof = true;
+	h->broken = true;
+}
+
+/* One read; what it brought is in @h->in, @h->eof and @h->broken. */
+static void half_fill(struct forward_half *h)
+{
+	size_t room = FORWARD_BUF - h->in.n;
+	ssize_t n;
+
+	if (room == 0 || h->eof)
+		return;
+	room = MIN(room, MAX(READ_CHUNK, h->in.cap - h->in.n));
+	if (buf_reserve(&h->in, room) < 0) {
+		half_fail(h);
+		return;
+	}
+	n = recv(h->fd, h->in.p + h->in.n, room, 0);
+	if (n > 0) {
+		h->in.n += (size_t)n;
+		h->bytes_in += (uint64_t)n;
+	} else if (n == 0) {
+		h->eof = true;
+	} else if (errno != EAGAIN && errno != EINTR) {
+		half_fail(h);
+	}
+}
+
+/* Send what can be sent; true: some was. */
+static bool half_flush(struct forward_half *h)
+{
+	ssize_t n;
+
+	if (h->fd < 0 || h->out.n == 0)
+		return false;
+	n = h->deaf ? -1 : send(h->fd, h->out.p, h->out.n, MSG_NOSIGNAL);
+	if (n > 0) {
+		buf_consume(&h->out, (size_t)n);
+		h->bytes_out += (uint64_t)n;
+		return true;
+	}
+	if (!h->deaf && (errno == EAGAIN || errno == EINTR))
+		return false;
+	h->deaf = true;
+	buf_reset(&h->out);
+	return true;
+}
+
+/* Between requests nothing is held but what the client already sent. */
+static void half_trim(struct forward_half *h)
+{
+	if (h->in.n == 0)
+		buf_done(&h->in);
+	if (h->out.n == 0)
+		buf_done(&h->out);
+}
+
+/* Watch for what is wanted of @h; false: it cannot be, and counts as lost. */
+static bool half_arm(struct forward_half *h, enum half_reading reading,
+		     unsigned idle_ms)
+{
+	const struct timeval tv = {
+		.tv_sec = idle_ms / 1000, .tv_usec = idle_ms % 1000 * 1000,
+	};
+	bool writing = h->out.n > 0 && !h->deaf, armed = true;
+
+	if (h->eof || h->in.n >= FORWARD_BUF)
+		reading = READ_OFF;
+	if (reading != h->reading) {
+		event_del(h->rd);
+		if (reading != READ_OFF &&
+		    event_add(h->rd, reading == READ_IDLE ? &tv : NULL) < 0) {
+			half_fail(h);
+			armed = false;
+		}
+		h->reading = (uint8_t)reading;
+	}
+	if (writing != h->writing) {
+		if (!writing)
+			event_del(h->wr);
+		else if (event_add(h->wr, NULL) < 0)
+			armed = false;
+		h->deaf = !armed || h->deaf;
+		h->writing = writing;
+	}
+	return armed;
+}
+
+static void half_disarm(struct forward_half *h)
+{
+	if (h->rd)
+		event_free(h->rd);
+	if (h->wr)
+		event_free(h->wr);
+	h->rd = NULL;
+	h->wr = NULL;
+	h->reading = READ_OFF;
+	h->writing = false;
+}
+
+static void half_done(struct forward_half *h)
+{
+	half_disarm(h);
+	buf_done(&h->in);
+	buf_done(&h->out);
+}
+
+static void half_init(struct forward_half *h, int fd)
+{
+	*h = (struct forward_half){
+		.fd = fd,
+		.in = BUF_INIT(FORWARD_BUF), .out = BUF_INIT(FORWARD_OUT_MAX),
+	};
+}
+
+static int half_events(struct forward *f, struct forward_half *h,
+		       event_callback_fn rd, event_callback_fn wr)
+{
+	h->rd = event_new(f->base, h->fd, EV_READ | EV_PERSIST, rd, f);
+	h->wr = event_new(f->base, h->fd, EV_WRITE | EV_PERSIST, wr, f);
+	return h->rd && h->wr ? 0 : -ENOMEM;
+}
+
+/* --- the net half ----------------------------------------------------------- */
+
+void forward_net_close(struct forward *f, enum reason why)
+{
+	uint64_t up = f->net.bytes_out, down = f->net.bytes_in;
+
+	if (f->net.fd < 0)
+		return;
+	half_disarm(&f->net);
+	close(f->net.fd);
+	half_done(&f->net);
+	half_init(&f->net, -1);
+	f->ops->net_closed(f->arg, why, up, down);
+}
+
+/* A kept connection that speaks or ends unasked is of no use any more. */
+static void net_idle_check(struct forward *f)
+{
+	if (f->net.fd < 0)
+		return;
+	if (f->net.broken)
+		forward_net_close(f, REASON_ORIGIN_RESET);
+	else if (f->net.eof || f->net.in.n > 0)
+		forward_net_close(f, REASON_ORIGIN_CLOSED);
+}
+
+void forward_dial(struct forward *f)
+{
+	f->dial_over = false;
+	f->dial_fd = -1;
+	f->net_reused = false;
+	forward_set_state(f, FORWARD_DIAL);
+	f->ops->dial(f->arg, &f->x.target);
+}
+
+/* --- ends ------------------------------------------------------------------- */
+
+void forward_end(struct forward *f, enum reason why, bool reset)
+{
+	forward_net_close(f, why);
+	f->end_why = why;
+	f->end_reset = reset;
+	forward_set_state(f, FORWARD_ENDED);
+}
+
+void forward_close_after_flush(struct forward *f, enum reason why, bool reset)
+{
+	forward_net_close(f, why);
+	f->end_why = why;
+	f->end_reset = reset;
+	forward_set_state(f, FORWARD_FLUSH);
+}
+
+void forward_next(struct forward *f)
+{
+	f->served++;
+	buf_done(&f->request);
+	forward_set_state(f, FORWARD_HEAD);
+}
+
+/* The socket that was dialled becomes the net half. */
+static void dial_take(struct forward *f)
+{
+	if (f->state != FORWARD_DIAL || !f->dial_over || f->dial_fd < 0)
+		return;
+	half_init(&f->net, f->dial_fd);
+	f->dial_fd = -1;
+	f->net_target = f->x.target;
+	f->net_keep = false;
+}
+
+/* The client is gone in the middle of a request. */
+static void client_lost(struct forward *f)
+{
+	enum reason why = f->app.broken || f->app.deaf ?
+		REASON_CLIENT_RESET : REASON_CLIENT_CLOSED;
+
+	if (f->state == FORWARD_DIAL && !f->dial_over)
+		f->ops->dial_cancel(f->arg);
+	dial_take(f);
+	forward_record(f, f->x.would_deny ? RECORD_WOULD_DENY : RECORD_ALLOW,
+		       why);
+	forward_end(f, why, false);
+}
+
+/* --- steps: each returns whether something changed --------------------------- */
+
+/* The client left in the middle of a head, or before the first one. */
+static void head_ended(struct forward *f)
+{
+	if (f->app.in.n > 0) {
+		forward_refuse_head(f, REASON_CLIENT_CLOSED_EARLY);
+		return;
+	}
+	forward_end(f, f->app.broken ? REASON_CLIENT_RESET :
+		    f->served ? REASON_CLIENT_CLOSED :
+		    REASON_CLIENT_CLOSED_EARLY, false);
+}
+
+static bool head_step(struct forward *f)
+{
+	struct str in = buf_str(&f->app.in);
+	enum http1_result result = HTTP1_MORE;
+	enum reason why;
+
+	net_idle_check(f);
+	if (f->app.deaf) {
+		forward_end(f, REASON_CLIENT_RESET, false);
+		return true;
+	}
+	if (f->app.out.n > 0)
+		return false;	/* the last answer is still on its way */
+	if (in.n > 0 && !f->head_begun) {
+		f->head_begun = true;
+		deadline_set(f, f->limits.head_ms);
+	}
+	if (in.n > 0 && http1_head_grew(in, f->app.seen)) {
+		result = http1_parse_request(in, &f->head, &why);
+		f->app.seen = in.n;
+	}
+	if (result == HTTP1_DONE)
+		forward_admit(f);
+	else if (result == HTTP1_BAD)
+		forward_refuse_head(f, why);
+	else if (f->app.eof)
+		head_ended(f);
+	else
+		return false;
+	return true;
+}
+
+static void net_read_cb(evutil_socket_t fd, short what, void *arg);
+static void net_write_cb(evutil_socket_t fd, short what, void *arg);
+
+static bool dial_step(struct forward *f)
+{
+	if (f->app.broken) {
+		client_lost(f);
+		return true;
+	}
+	if (!f->dial_over)
+		return false;
+	if (f->dial_fd < 0) {
+		forward_refuse(f, f->dial_why, 0);
+		return true;
+	}
+	dial_take(f);
+	if (half_events(f, &f->net, net_read_cb, net_write_cb) < 0) {
+		forward_net_close(f, REASON_MEMORY_EXCEEDED);
+		forward_refuse(f, REASON_MEMORY_EXCEEDED, 0);
+		return true;
+	}
+	forward_send(f);
+	return true;
+}
+
+static bool exchange_step(struct forward *f)
+{
+	if (f->app.broken || f->app.deaf) {
+		client_lost(f);
+		return true;
+	}
+	if (forward_exchange_step(f))
+		return true;
+	/* All that came was taken, and it was not all. */
+	if (f->app.eof && f->net.out.n == 0 && !http1_body_over(&f->x.up)) {
+		client_lost(f);
+		return true;
+	}
+	return false;
+}
+
+static bool drain_step(struct forward *f)
+{
+	enum http1_result result;
+	size_t used;
+
+	result = rewrite_body(&f->x.up, buf_str(&f->app.in), HTTP1_NO_BODY,
+			      NULL, 0, &used);
+	forward_consume(&f->app, used);
+	f->discarded += used;
+	if (result == HTTP1_DONE)
+		forward_next(f);
+	else if (result == HTTP1_BAD || f->app.eof ||
+		 f->discarded > FORWARD_DRAIN_MAX)
+		forward_close_after_flush(f, f->end_why, false);
+	else
+		return used > 0;
+	return true;
+}
+
+static bool flush_step(struct forward *f)
+{
+	if (f->app.out.n > 0)
+		return false;
+	if (f->app.deaf || f->app.broken || f->end_reset ||
+	    shutdown(f->app.fd, SHUT_WR) < 0)
+		forward_end(f, f->end_why, f->end_reset);
+	else
+		forward_set_state(f, FORWARD_LINGER);
+	return true;
+}
+
+static bool linger_step(struct forward *f)
+{
+	size_t n = f->app.in.n;
+
+	forward_consume(&f->app, n);
+	f->discarded += n;
+	if (!f->app.eof && f->discarded <= LINGER_BYTES_MAX)
+		return false;
+	forward_end(f, f->end_why, false);
+	return true;
+}
+
+static bool forward_step(struct forward *f)
+{
+	switch (f->state) {
+	case FORWARD_HEAD:
+		return head_step(f);
+	case FORWARD_DIAL:
+		return dial_step(f);
+	case FORWARD_EXCHANGE:
+		return exchange_step(f);
+	case FORWARD_DRAIN:
+		return drain_step(f);
+	case FORWARD_FLUSH:
+		return flush_step(f);
+	case FORWARD_LINGER:
+		return linger_step(f);
+	case FORWARD_TUNNEL:
+	case FORWARD_ENDED:
+	case FORWARD_STATES:
+		break;
+	}
+	return false;
+}
+
+/* --- the driver ------------------------------------------------------------- */
+
+static void forward_arm(struct forward *f)
+{
+	bool armed;
+
+	if (f->state == FORWARD_HEAD) {
+		half_trim(&f->app);
+		half_trim(&f->net);
+	}
+	armed = half_arm(&f->app, READ_ON, 0);
+	if (f->net.fd >= 0 &&
+	    !half_arm(&f->net, f->state == FORWARD_HEAD ? READ_IDLE : READ_ON,
+		      f->limits.net_idle_ms))
+		armed = false;
+	if (!armed)
+		event_active(f->kick, 0, 0);
+}
+
+/* Both last operations may free @f: nothing touches it behind them. */
+static void forward_leave(struct forward *f)
+{
+	int net = f->net.fd;
+
+	event_del(f->timer);
+	event_del(f->kick);
+	half_disarm(&f->app);
+	half_disarm(&f->net);
+	if (f->state == FORWARD_ENDED) {
+		f->ops->finish(f->arg, f->end_why, f->end_reset);
+		return;
+	}
+	f->net.fd = -1;
+	f->ops->tunnel(f->arg, net, buf_str(&f->net.out), buf_str(&f->app.out),
+		       f->net.bytes_out, f->net.bytes_in);
+}
+
+static bool is_over(const struct forward *f)
+{
+	return f->state == FORWARD_ENDED || f->state == FORWARD_TUNNEL;
+}
+
+static void forward_run(struct forward *f)
+{
+	bool changed = true;
+
+	while (changed && !is_over(f)) {
+		changed = forward_step(f);
+		if (is_over(f))
+			break;
+		if (half_flush(&f->app)) {
+			changed = true;
+			if (f->state == FORWARD_FLUSH)
+				deadline_for(f, f->state);
+		}
+		if (half_flush(&f->net))
+			changed = true;
+	}
+	if (is_over(f))
+		forward_leave(f);
+	else
+		forward_arm(f);
+}
+
+static void forward_on_deadline(struct forward *f)
+{
+	switch (f->state) {
+	case FORWARD_HEAD:
+		if (f->app.in.n > 0 || f->served == 0)
+			forward_refuse_head(f, REASON_HEADER_TIMEOUT);
+		else
+			forward_end(f, REASON_CLIENT_CLOSED, false);
+		break;
+	case FORWARD_DRAIN:
+		forward_close_after_flush(f, f->end_why, false);
+		break;
+	case FORWARD_FLUSH:
+		forward_end(f, f->end_why, true);
+		break;
+	case FORWARD_LINGER:
+		forward_end(f, f->end_why, false);
+		break;
+	case FORWARD_DIAL:
+	case FORWARD_EXCHANGE:
+	case FORWARD_TUNNEL:
+	case FORWARD_ENDED:
+	case FORWARD_STATES:
+		break;
+	}
+	forward_run(f);
+}
+
+/* --- trampolines ------------------------------------------------------------ */
+
+static struct forward *forward_of(void *arg)
+{
+	struct forward *f = arg;
+
+	REQUIRE(f->magic == FORWARD_MAGIC);
+	return f;
+}
+
+static void app_read_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct forward *f = forward_of(arg);
+
+	(void)fd;
+	(void)what;
+	half_fill(&f->app);
+	forward_run(f);
+}
+
+static void net_read_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct forward *f = forward_of(arg);
+
+	(void)fd;
+	if (what & EV_TIMEOUT)	/* armed between requests only */
+		forward_net_close(f, REASON_CLIENT_CLOSED);
+	else
+		half_fill(&f->net);
+	forward_run(f);
+}
+
+static void app_write_cb(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	forward_run(forward_of(arg));
+}
+
+static void net_write_cb(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	forward_run(forward_of(arg));
+}
+
+static void kick_cb(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	forward_run(forward_of(arg));
+}
+
+static void timer_cb(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	forward_on_deadline(forward_of(arg));
+}
+
+/* --- from outside ------------------------------------------------------------- */
+
+static unsigned or_default(unsigned ms, unsigned otherwise)
+{
+	return ms ? ms : otherwise;
+}
+
+static int forward_init(struct forward *f, const struct forward_config *c)
+{
+	f->mode = c->mode;
+	f->pinned = c->pinned;
+	f->policy = c->policy;
+	f->run = c->run;
+	f->ops = c->ops;
+	f->arg = c->arg;
+	f->base = c->base;
+	f->limits.head_ms = or_default(c->limits.head_ms, HEAD_MS);
+	f->limits.idle_ms = or_default(c->limits.idle_ms, IDLE_MS);
+	f->limits.net_idle_ms = or_default(c->limits.net_idle_ms, NET_IDLE_MS);
+	f->limits.linger_ms = or_default(c->limits.linger_ms, LINGER_MS);
+	f->request = BUF_INIT(HTTP1_HEAD_MAX + REWRITE_EXTRA_MAX);
+	half_init(&f->app, c->app);
+	f->timer = evtimer_new(c->base, timer_cb, f);
+	f->kick = event_new(c->base, -1, 0, kick_cb, f);
+	if (!f->timer || !f->kick ||
+	    half_events(f, &f->app, app_read_cb, app_write_cb) < 0 ||
+	    buf_add_str(&f->app.in, c->early) < 0)
+		return -ENOMEM;
+	deadline_for(f, FORWARD_HEAD);
+	event_active(f->kick, 0, 0);
+	return 0;
+}
+
+int forward_start(const struct forward_config *config, struct forward **ret)
+{
+	struct forward *f;
+	int err;
+
+	if (config->early.n > FORWARD_BUF)
+		return -EMSGSIZE;
+	f = mem_new(sizeof(*f));
+	if (!f)
+		return -ENOMEM;
+	f->magic = FORWARD_MAGIC;
+	f->dial_fd = -1;
+	half_init(&f->net, -1);
+	err = forward_init(f, config);
+	if (err < 0) {
+		forward_free(f);
+		return err;
+	}
+	*ret = f;
+	return 0;
+}
+
+static void dial_result(struct forward *f, int fd, enum reason why)
+{
+	REQUIRE(f->magic == FORWARD_MAGIC);
+	REQUIRE(f->state == FORWARD_DIAL && !f->dial_over);
+	f->dial_over = true;
+	f->dial_fd = fd;
+	f->dial_why = why;
+	event_active(f->kick, 0, 0);
+}
+
+void forward_dialed(struct forward *f, int fd)
+{
+	dial_result(f, fd, REASON_ALLOWED);
+}
+
+void forward_dial_failed(struct forward *f, enum reason why)
+{
+	dial_result(f, -1, why);
+}
+
+void forward_cut(struct forward *f, enum reason why)
+{
+	if (is_over(f))
+		return;
+	if (f->state == FORWARD_DIAL && !f->dial_over)
+		f->ops->dial_cancel(f->arg);
+	dial_take(f);
+	forward_record(f, RECORD_ERROR, why);
+	forward_net_close(f, why);
+	forward_set_state(f, FORWARD_ENDED);
+	half_disarm(&f->app);
+	event_del(f->kick);
+}
+
+void forward_free(struct forward *f)
+{
+	if (!f)
+		return;
+	REQUIRE(f->magic == FORWARD_MAGIC);
+	f->magic = 0;
+	half_done(&f->app);
+	half_done(&f->net);
+	if (f->dial_fd >= 0)
+		close(f->dial_fd);
+	if (f->net.fd >= 0)
+		close(f->net.fd);
+	if (f->timer)
+		event_free(f->timer);
+	if (f->kick)
+		event_free(f->kick);
+	buf_done(&f->request);
+	mem_free(f);
+}
+
+const struct forward_target *forward_net_target(const struct forward *f)
+{
+	return f->net.fd >= 0 ? &f->net_target : NULL;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * forward_int.h - what the two files of the HTTP engine share
+ *
+ * forward.c has the states, the events and the bytes; forward_exchange.c has
+ * one request: its judgement, its refusal, its answer and its record.
+ */
+#ifndef PROXY_FORWARD_INT_H
+#define PROXY_FORWARD_INT_H
+
+#include "base/buf.h"
+#include "proxy/forward.h"
+#include "proxy/http1.h"
+#include "proxy/rewrite.h"
+
+struct event;
+
+/* Bytes that wait for a peer: what is pumped stops at FORWARD_BUF, a whole
+ * rewritten head still fits behind that, and behind a 101 what the other side
+ * said already. */
+#define FORWARD_OUT_MAX \
+	(2 * FORWARD_BUF + HTTP1_HEAD_MAX + REWRITE_EXTRA_MAX)
+/* An authority as a Host field says it: "[...]:65535" or a name. */
+#define FORWARD_HOST_SIZE	(HOST_NAME_MAX_LEN + 9)
+
+enum forward_state {
+	FORWARD_HEAD,		/* a request head is awaited */
+	FORWARD_DIAL,		/* its destination is being dialled */
+	FORWARD_EXCHANGE,	/* it is with the origin */
+	FORWARD_DRAIN,		/* refused: its body is thrown away */
+	FORWARD_FLUSH,		/* the last bytes go to app */
+	FORWARD_LINGER,		/* app was told that no more comes */
+	FORWARD_TUNNEL,		/* handed over */
+	FORWARD_ENDED,
+
+	FORWARD_STATES
+};
+
+/* One socket with its buffers; app and net are twins. */
+struct forward_half {
+	int fd;			/* app: borrowed; net: ours, -1 none */
+	struct event *rd, *wr;
+	uint8_t reading;	/* enum half_reading: how @rd is armed */
+	bool writing;		/* @wr is armed */
+	bool eof;		/* nothing more comes from it */
+	bool broken;		/* by a reset or another error, not a FIN */
+	bool deaf;		/* it takes nothing more */
+	size_t seen;		/* bytes of @in that a head parser has seen */
+	struct buf in, out;
+	uint64_t bytes_in, bytes_out;
+};
+
+/* One request and what became of it. */
+struct forward_exchange {
+	bool open;		/* its record is still to be posted */
+	bool framed;		/* where it ends is known */
+	bool keep_alive;	/* the client wants to go on */
+	bool goes_on;		/* it was told that it may */
+	bool expect;
+	bool websocket;
+	bool answered;		/* the final head went to app */
+	bool replayable;	/* may be sent twice (RFC 9110 9.2.2) */
+	bool would_deny;
+	bool down_over;		/* the answer ended with the connection */
+	uint8_t minor;
+	unsigned interim, status;
+	enum reason observed;	/* what observe mode let through */
+	struct forward_target target;
+	struct http1_body up, down;
+	enum http1_framing as_up, as_down;
+	uint64_t bytes_up, bytes_down;
+	int64_t started_ms;
+	size_t method_n, path_n, http_host_n;
+	char method[HTTP1_METHOD_MAX];
+	char path[FORWARD_PATH_MAX];
+	char http_host[FORWARD_HOST_SIZE];	/* Host, when it disagreed */
+	char host[FORWARD_HOST_SIZE];		/* target's, for words */
+	char rule[64];
+};
+
+struct forward {
+	uint32_t magic;
+	enum forward_state state;
+	enum forward_mode mode;
+	struct forward_target pinned;
+	const char *policy, *run;
+	struct forward_limits limits;
+	const struct forward_ops *ops;
+	void *arg;
+	struct event_base *base;
+	struct event *timer, *kick;
+
+	struct forward_half app, net;
+	struct forward_target net_target;
+	bool net_keep;		/* the origin lets the connection go on */
+	bool net_reused;	/* this exchange is not its first */
+
+	bool dial_over;		/* result below; -1 with a reason */
+	int dial_fd;
+	enum reason dial_why;
+
+	unsigned served;	/* requests answered or refused */
+	bool head_begun;	/* the head's deadline runs */
+	uint64_t discarded;	/* in DRAIN and LINGER */
+	enum reason end_why;
+	bool end_reset;
+	struct buf request;	/* rewritten head, until the answer begins */
+	struct http1_head head;	/* scratch; borrows from an in buffer */
+	struct forward_exchange x;
+};
+
+/* --- forward.c ---------------------------------------------------------------- */
+
+void forward_set_state(struct forward *f, enum forward_state to);
+/* Close the net half, if there is one, and tell the owner. */
+void forward_net_close(struct forward *f, enum reason why);
+/* The connection is over at once. */
+void forward_end(struct forward *f, enum reason why, bool reset);
+/* Send what is left to app, then close. */
+void forward_close_after_flush(struct forward *f, enum reason why, bool reset);
+/* The exchange is over and the connection goes on. */
+void forward_next(struct forward *f);
+void forward_dial(struct forward *f);
+void forward_consume(struct forward_half *h, size_t n);
+
+/* --- forward_exchange.c ------------------------------------------------------- */
+
+/* f->head is a request: judge it, then dial, exchange or refuse. */
+void forward_admit(struct forward *f);
+/* What came is no request head. */
+void forward_refuse_head(struct forward *f, enum reason why);
+/* Refuse the request that was admitted; no answer has begun. */
+void forward_refuse(struct forward *f, enum reason why, unsigned status);
+/* Put the request on the wire of the net half. */
+void forward_send(struct forward *f);
+/* Move what can be moved of an exchange; true: something changed. */
+bool forward_exchange_step(struct forward *f);
+/* Post the record of the request in flight, if there is one. */
+void forward_record(struct forward *f, enum record_act act, enum reason why);
+
+#endif /* PROXY_FORWARD_INT_H */

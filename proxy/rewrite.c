@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rewrite.c - what of an HTTP/1 message goes on to the next hop
+ *
+ * A field is looked up once in a table that says what becomes of it; a field
+ * that Connection names goes too, but for those by which the next hop finds
+ * the host and the end of the message.
+ */
+#include "proxy/rewrite.h"
+
+#include <errno.h>
+
+enum fate {
+	FATE_PASS,
+	FATE_DROP,		/* of this connection only */
+	FATE_HOST,
+	FATE_TE,
+	FATE_LENGTH,
+	FATE_CODING,
+	FATE_UPGRADE,
+	FATE_FORWARDS,
+};
+
+static const struct {
+	struct str name;
+	enum fate fate;
+} fates[] = {
+	{ { "host", 4 }, FATE_HOST },
+	{ { "content-length", 14 }, FATE_LENGTH },
+	{ { "transfer-encoding", 17 }, FATE_CODING },
+	{ { "te", 2 }, FATE_TE },
+	{ { "upgrade", 7 }, FATE_UPGRADE },
+	{ { "max-forwards", 12 }, FATE_FORWARDS },
+	{ { "connection", 10 }, FATE_DROP },
+	{ { "keep-alive", 10 }, FATE_DROP },
+	{ { "trailer", 7 }, FATE_DROP },
+	{ { "http2-settings", 14 }, FATE_DROP },
+};
+
+static bool starts_ci(struct str s, struct str prefix)
+{
+	return s.n >= prefix.n && str_ieq(str_make(s.p, prefix.n), prefix);
+}
+
+/* Proxy-Connection, Proxy-Authorization, Proxy-Status and their kin: between
+ * client and us, or ours to say. */
+static bool is_proxy_field(struct str name)
+{
+	return starts_ci(name, STR("proxy-"));
+}
+
+static enum fate field_fate(const struct http1_head *h, struct str name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(fates); i++) {
+		if (str_ieq(name, fates[i].name))
+			return fates[i].fate;
+	}
+	if (is_proxy_field(name) ||
+	    http1_list_has(h, STR("connection"), name))
+		return FATE_DROP;
+	return FATE_PASS;
+}
+
+static int add_field(struct buf *out, struct str name, struct str value)
+{
+	int err = buf_add_str(out, name);
+
+	if (err == 0)
+		err = buf_add_str(out, STR(": "));
+	if (err == 0)
+		err = buf_add_str(out, value);
+	return err < 0 ? err : buf_add_str(out, STR("\r\n"));
+}
+
+static int add_via(struct buf *out, const struct http1_head *h)
+{
+	return buf_printf(out, "Via: 1.%u penstock\r\n", h->minor);
+}
+
+/* --- WebSocket (RFC 6455 4.1) ----------------------------------------------- */
+
+static bool names_websocket(const struct http1_head *h)
+{
+	const struct http1_field *f = http1_field(h, STR("upgrade"));
+
+	return h->upgrade && f && str_ieq(f->value, STR("websocket"));
+}
+
+bool rewrite_asks_websocket(const struct http1_head *h)
+{
+	return names_websocket(h) && str_eq(h->method, STR("GET")) &&
+	       h->framing == HTTP1_NO_BODY;
+}
+
+bool rewrite_agrees_websocket(const struct http1_head *h)
+{
+	return names_websocket(h);
+}
+
+/* --- requests --------------------------------------------------------------- */
+
+static int request_field(const struct http1_head *h,
+			 const struct http1_field *f,
+			 const struct rewrite_request *how, struct buf *out)
+{
+	switch (field_fate(h, f->name)) {
+	case FATE_PASS:
+	case FATE_LENGTH:
+		return add_field(out, f->name, f->value);
+	case FATE_HOST:
+		return add_field(out, f->name, how->host);
+	case FATE_CODING:
+		return add_field(out, f->name, STR("chunked"));
+	case FATE_UPGRADE:
+		if (!how->websocket)
+			return 0;
+		return add_field(out, f->name, STR("websocket"));
+	case FATE_FORWARDS:
+		if (how->max_forwards < 0)
+			return add_field(out, f->name, f->value);
+		return buf_printf(out, "Max-Forwards: %d\r\n",
+				  how->max_forwards);
+	case FATE_TE:		/* written with Connection */
+	case FATE_DROP:
+		break;
+	}
+	return 0;
+}
+
+static int request_line(const struct http1_head *h,
+			const struct rewrite_request *how, struct buf *out)
+{
+	int err = buf_printf(out, "%.*s ", STR_ARG(h->method));
+
+	/* "http://host?query": the path itself is empty (RFC 9112 3.2.1). */
+	if (err == 0 && !str_empty(how->path) && how->path.p[0] == '?')
+		err = buf_add_char(out, '/');
+	if (err == 0)
+		err = buf_add_str(out, how->path);
+	if (err == 0)
+		err = buf_add_str(out, STR(" HTTP/1.1\r\n"));
+	if (err == 0 && !h->has_host)
+		err = add_field(out, STR("Host"), how->host);
+	return err;
+}
+
+/* What we say of the connection to the origin. */
+static int request_connection(const struct http1_head *h,
+			      const struct rewrite_request *how,
+			      struct buf *out)
+{
+	bool te = http1_list_has(h, STR("te"), STR("trailers"));
+	int err = 0;
+
+	if (te)
+		err = buf_add_str(out, STR("TE: trailers\r\n"));
+	if (err < 0 || (!te && !how->websocket && !how->close))
+		return err;
+	return buf_printf(out, "Connection: %s%s%s\r\n",
+			  how->websocket ? "Upgrade" :
+			  how->close ? "close" : "",
+			  te && (how->websocket || how->close) ? ", " : "",
+			  te ? "TE" : "");
+}
+
+int rewrite_request(const struct http1_head *h,
+		    const struct rewrite_request *how, struct buf *out)
+{
+	size_t before = out->n;
+	int err = request_line(h, how, out);
+
+	for (size_t i = 0; i < h->nfields && err == 0; i++)
+		err = request_field(h, &h->field[i], how, out);
+	if (err == 0)
+		err = add_via(out, h);
+	if (err == 0)
+		err = request_connection(h, how, out);
+	if (err == 0)
+		err = buf_add_str(out, STR("\r\n"));
+	if (err < 0)
+		out->n = before;
+	return err;
+}
+
+/* --- answers ---------------------------------------------------------------- */
+
+enum http1_framing rewrite_framing(const struct http1_head *h, uint8_t minor)
+{
+	if (h->framing == HTTP1_CHUNKED && minor == 0)
+		return HTTP1_UNTIL_CLOSE;
+	return h->framing;
+}
+
+/* Interim answers and 204 have no length to tell (RFC 9110 8.6); answers to
+ * HEAD and 304 tell that of a body that is not sent. */
+static bool has_framing_fields(const struct http1_head *h)
+{
+	return h->status >= 200 && h->status != 204;
+}
+
+static int answer_field(const struct http1_head *h,
+			const struct http1_field *f,
+			const struct rewrite_answer *how, struct buf *out)
+{
+	switch (field_fate(h, f->name)) {
+	case FATE_PASS:
+	case FATE_HOST:
+	case FATE_FORWARDS:
+		return add_field(out, f->name, f->value);
+	case FATE_LENGTH:
+		if (!has_framing_fields(h))
+			return 0;
+		return add_field(out, f->name, f->value);
+	case FATE_CODING:
+		if (!has_framing_fields(h) || how->minor == 0)
+			return 0;
+		return add_field(out, f->name, STR("chunked"));
+	case FATE_UPGRADE:
+		if (!how->websocket)
+			return 0;
+		return add_field(out, f->name, STR("websocket"));
+	case FATE_TE:
+	case FATE_DROP:
+		break;
+	}
+	return 0;
+}
+
+static int answer_connection(const struct http1_head *h,
+			     const struct rewrite_answer *how,
+			     struct buf *out)
+{
+	if (how->websocket)
+		return buf_add_str(out, STR("Connection: Upgrade\r\n"));
+	if (h->status < 200)
+		return 0;
+	if (!how->keep_alive)
+		return buf_add_str(out, STR("Connection: close\r\n"));
+	if (how->minor == 0)
+		return buf_add_str(out, STR("Connection: keep-alive\r\n"));
+	return 0;
+}
+
+int rewrite_answer(const struct http1_head *h,
+		   const struct rewrite_answer *how, struct buf *out)
+{
+	size_t before = out->n;
+	int err = buf_printf(out, "HTTP/1.1 %03u ", h->status);
+
+	if (err == 0)
+		err = buf_add_str(out, h->phrase);
+	if (err == 0)
+		err = buf_add_str(out, STR("\r\n"));
+	for (size_t i = 0; i < h->nfields && err == 0; i++)
+		err = answer_field(h, &h->field[i], how, out);
+	if (err == 0)
+		err = add_via(out, h);
+	if (err == 0)
+		err = answer_connection(h, how, out);
+	if (err == 0)
+		err = buf_add_str(out, STR("\r\n"));
+	if (err < 0)
+		out->n = before;
+	return err;
+}
+
+/* --- bodies ----------------------------------------------------------------- */
+
+/* What frames, routes, authenticates or says how the content is to be read
+ * must be known before the body: behind it, it is an attempt. */
+bool rewrite_trailer_passes(struct str name)
+{
+	static const struct str forbidden[] = {
+		{ "age", 3 }, { "authorization", 13 }, { "cache-control", 13 },
+		{ "connection", 10 }, { "content-encoding", 16 },
+		{ "content-length", 14 }, { "content-range", 13 },
+		{ "content-type", 12 }, { "cookie", 6 }, { "date", 4 },
+		{ "expect", 6 }, { "expires", 7 }, { "host", 4 },
+		{ "keep-alive", 10 }, { "location", 8 },
+		{ "max-forwards", 12 }, { "pragma", 6 }, { "range", 5 },
+		{ "retry-after", 11 }, { "set-cookie", 10 }, { "te", 2 },
+		{ "trailer", 7 }, { "transfer-encoding", 17 },
+		{ "upgrade", 7 }, { "vary", 4 }, { "via", 3 },
+		{ "warning", 7 }, { "www-authenticate", 16 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(forbidden); i++) {
+		if (str_ieq(name, forbidden[i]))
+			return false;
+	}
+	return !is_proxy_field(name) && !starts_ci(name, STR("if-"));
+}
+
+/* The piece in chunked coding, as we write it. */
+static int add_chunked(struct buf *out, const struct http1_piece *p)
+{
+	switch (p->kind) {
+	case HTTP1_PIECE_CHUNK:
+		return buf_printf(out, "%llx\r\n", (unsigned long long)p->size);
+	case HTTP1_PIECE_DATA:
+		return buf_add_str(out, p->data);
+	case HTTP1_PIECE_LAST_CHUNK:
+		return buf_add_str(out, STR("0\r\n"));
+	case HTTP1_PIECE_TRAILER:
+		if (!rewrite_trailer_passes(p->trailer.name))
+			return 0;
+		return add_field(out, p->trailer.name, p->trailer.value);
+	case HTTP1_PIECE_CHUNK_END:
+	case HTTP1_PIECE_END:
+		return buf_add_str(out, STR("\r\n"));
+	case HTTP1_PIECE_NONE:
+	case HTTP1_PIECE_BAD:
+		break;
+	}
+	return 0;
+}
+
+static int add_piece(struct buf *out, const struct http1_piece *p,
+		     enum http1_framing as)
+{
+	if (!out)
+		return 0;
+	if (as == HTTP1_CHUNKED)
+		return add_chunked(out, p);
+	return p->kind == HTTP1_PIECE_DATA ? buf_add_str(out, p->data) : 0;
+}
+
+enum http1_result rewrite_body(struct http1_body *b, struct str in,
+			       enum http1_framing as, struct buf *out,
+			       size_t limit, size_t *ret_used)
+{
+	*ret_used = 0;
+	while (!http1_body_over(b)) {
+		size_t left = in.n - *ret_used, room = left;
+		struct http1_piece p;
+
+		if (out) {
+			if (out->n + REWRITE_ROOM_MIN > limit)
+				return HTTP1_MORE;
+			room = limit - out->n;
+		}
+		http1_body_next(b, str_make(in.p + *ret_used,
+					    MIN(left, room)), &p);
+		if (p.kind == HTTP1_PIECE_NONE)
+			return HTTP1_MORE;
+		*ret_used += p.used;
+		if (p.kind == HTTP1_PIECE_BAD || add_piece(out, &p, as) < 0)
+			return HTTP1_BAD;
+	}
+	return HTTP1_DONE;
+}
