@@ -24,7 +24,6 @@
 #include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -174,7 +173,6 @@ static const struct filter_rule filter_rules[] = {
 	/* threads beginning (they were started just before) and ending */
 	{ D,     SYS_set_robust_list, 0, { { 0 } } },
 	{ D,     SYS_rseq, 0, { { 0 } } },
-	{ D,     SYS_prctl, 0, { ARG(0, PR_SET_NAME) } },
 	{ D | B, SYS_rt_sigprocmask, 0, { { 0 } } },
 	{ D | B, SYS_rt_sigreturn, 0, { { 0 } } },
 	{ D | B, SYS_restart_syscall, 0, { { 0 } } },

@@ -33,6 +33,13 @@ noinst_LIBRARIES += %D%/libproxy.a
 PROXY_LIBS = $(EVENT_LIBS) $(MNL_LIBS)
 EXTRA_DIST += %D%/README.md
 
+sbin_PROGRAMS += %D%/penstockd
+%C%_penstockd_SOURCES = %D%/main.c
+%C%_penstockd_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS)
+%C%_penstockd_LDADD = %D%/libproxy.a resolver/libresolver.a audit/libaudit.a \
+	rules/librules.a base/libbase.a $(PROXY_LIBS) $(RESOLVER_LIBS) \
+	$(AUDIT_LIBS) $(RULES_LIBS) $(BASE_LIBS)
+
 # The parsers and the HTTP engine.
 %C%_libproxy_a_SOURCES += \
 	%D%/forward.c %D%/forward.h \

@@ -305,9 +305,8 @@ static void nflog_open_key(struct nflog *n, struct nflog_key *k)
 		(void)event_add(n->timer, &window);
 }
 
-static void nflog_on_packet(void *arg, const struct nflog_packet *p)
+void nflog_on_packet(struct nflog *n, const struct nflog_packet *p)
 {
-	struct nflog *n = arg;
 	struct nflog_key *k;
 
 	nflog_expire(n, clock_mono_ms());
@@ -316,6 +315,11 @@ static void nflog_on_packet(void *arg, const struct nflog_packet *p)
 		k->more += k->more < UINT32_MAX;
 	else
 		nflog_open_key(n, k);
+}
+
+static void nflog_packet_cb(void *arg, const struct nflog_packet *p)
+{
+	nflog_on_packet(arg, p);
 }
 
 static void nflog_timer_cb(evutil_socket_t fd, short what, void *arg)
@@ -360,7 +364,7 @@ static void nflog_cb(evutil_socket_t fd, short what, void *arg)
 		/* Only the kernel speaks here (port id 0). */
 		if (len == sizeof(from) && from.nl_pid == 0)
 			nflog_parse_datagram(str_make(bytes, (size_t)got),
-					     nflog_on_packet, n);
+					     nflog_packet_cb, n);
 	}
 }
 

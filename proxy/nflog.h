@@ -45,6 +45,8 @@ unsigned nflog_parse_datagram(struct str bytes, nflog_packet_fn *fn,
 
 /* @fd: a NETLINK_NETFILTER socket, bound and non-blocking; taken always. */
 NODISCARD int nflog_new(struct sandbox *s, int fd, struct nflog **ret);
+/* One refused packet was read; exposed for tests. */
+void nflog_on_packet(struct nflog *n, const struct nflog_packet *p);
 /* Writes what is still counted, then closes; NULL is fine. */
 void nflog_free(struct nflog *n);
 

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * host_addrs_test.c - the host's own addresses are known, also those that come
+ *                     and go while the daemon runs
+ */
+#include <linux/if_addr.h>
+#include <linux/if_link.h>
+#include <linux/rtnetlink.h>
+#include <linux/veth.h>
+#include <net/if.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <event2/event.h>
+#include <libmnl/libmnl.h>
+
+#include "base/fd.h"
+#include "proxy/host_addrs.h"
+#include "proxy/worker.h"
+#include "tests/unit/proxy_lab.h"
+
+struct lab {
+	struct event_base *base;
+	struct worker *worker[2];
+	struct host_addrs *hosts;
+};
+
+/* One rtnetlink request, acknowledged; 0 or the kernel's errno. */
+static int ask(struct nlmsghdr *h)
+{
+	CLEANUP(fd_closep) int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC,
+					   NETLINK_ROUTE);
+	_Alignas(struct nlmsghdr) char answer[4096];
+	const struct nlmsghdr *ack = (const void *)answer;
+
+	h->nlmsg_flags |= NLM_F_REQUEST | NLM_F_ACK;
+	assert_true(fd >= 0);
+	assert_true(send(fd, h, h->nlmsg_len, 0) > 0);
+	assert_true(recv(fd, answer, sizeof(answer), 0) > 0);
+	assert_int_equal(ack->nlmsg_type, NLMSG_ERROR);
+	return -((const struct nlmsgerr *)mnl_nlmsg_get_payload(ack))->error;
+}
+
+/* Like "ip link add ve0 up type veth peer name ve1", or "ip link del ve0". */
+static int change_link(bool add)
+{
+	_Alignas(struct nlmsghdr) char buf[1024] = { 0 };
+	struct nlmsghdr *h = mnl_nlmsg_put_header(buf);
+	struct ifinfomsg *ifi;
+	struct nlattr *info, *data, *peer;
+
+	h->nlmsg_type = add ? RTM_NEWLINK : RTM_DELLINK;
+	h->nlmsg_flags = add ? NLM_F_CREATE | NLM_F_EXCL : 0;
+	ifi = mnl_nlmsg_put_extra_header(h, sizeof(*ifi));
+	ifi->ifi_flags = ifi->ifi_change = IFF_UP;
+	mnl_attr_put_strz(h, IFLA_IFNAME, "ve0");
+	if (add) {
+		info = mnl_attr_nest_start(h, IFLA_LINKINFO);
+		mnl_attr_put_str(h, IFLA_INFO_KIND, "veth");
+		data = mnl_attr_nest_start(h, IFLA_INFO_DATA);
+		peer = mnl_attr_nest_start(h, VETH_INFO_PEER);
+		mnl_nlmsg_put_extra_header(h, sizeof(*ifi));
+		mnl_attr_put_strz(h, IFLA_IFNAME, "ve1");
+		mnl_attr_nest_end(h, peer);
+		mnl_attr_nest_end(h, data);
+		mnl_attr_nest_end(h, info);
+	}
+	return ask(h);
+}
+
+static void put_addr(struct nlmsghdr *h, uint16_t type, const char *text)
+{
+	struct ip_addr a;
+
+	assert_int_equal(ip_addr_parse(str_from(text), &a), 0);
+	mnl_attr_put(h, type, a.family == IP_V4 ? 4 : 16, a.b);
+}
+
+/* Like "ip addr add LOCAL [peer PEER] /BITS dev DEV", or del. */
+static int change_addr(bool add, const char *dev, const char *local,
+		       const char *peer, uint8_t bits)
+{
+	_Alignas(struct nlmsghdr) char buf[256] = { 0 };
+	struct nlmsghdr *h = mnl_nlmsg_put_header(buf);
+	struct ifaddrmsg *ifa;
+
+	h->nlmsg_type = add ? RTM_NEWADDR : RTM_DELADDR;
+	h->nlmsg_flags = add ? NLM_F_CREATE | NLM_F_EXCL : 0;
+	ifa = mnl_nlmsg_put_extra_header(h, sizeof(*ifa));
+	ifa->ifa_family = strchr(local, ':') ? AF_INET6 : AF_INET;
+	ifa->ifa_prefixlen = bits;
+	ifa->ifa_flags = IFA_F_NODAD;
+	ifa->ifa_index = if_nametoindex(dev);
+	put_addr(h, IFA_LOCAL, local);
+	put_addr(h, IFA_ADDRESS, peer ? peer : local);
+	return ask(h);
+}
+
+static bool has(const struct ip_hosts *h, const char *text)
+{
+	struct ip_addr a;
+
+	assert_int_equal(ip_addr_parse(str_from(text), &a), 0);
+	return ip_hosts_has(h, &a);
+}
+
+static int open_lab(void **state)
+{
+	static struct lab lab;
+	size_t i;
+
+	lab = (struct lab){ 0 };
+	lab.base = event_base_new();
+	assert_non_null(lab.base);
+	assert_int_equal(host_addrs_new(&lab.hosts), 0);
+	for (i = 0; i < ARRAY_SIZE(lab.worker); i++)
+		assert_int_equal(worker_new((unsigned)i, &lab.worker[i]), 0);
+	assert_int_equal(host_addrs_start(lab.hosts, lab.base, lab.worker,
+					  ARRAY_SIZE(lab.worker)), 0);
+	*state = &lab;
+	return 0;
+}
+
+static int close_lab(void **state)
+{
+	struct lab *l = *state;
+	size_t i;
+
+	/* Whatever mail is still under way is read before the end. */
+	for (i = 0; i < ARRAY_SIZE(l->worker); i++) {
+		lab_turn(l->worker[i]->base);
+		host_addrs_release(l->worker[i]);
+		worker_free(l->worker[i]);
+	}
+	host_addrs_free(l->hosts);
+	event_base_free(l->base);
+	return 0;
+}
+
+/* Turn until every worker's snapshot says @want of @addr. */
+static void wait_for(struct lab *l, const char *addr, bool want)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(l->worker);) {
+		if (has(l->worker[i]->hosts, addr) == want) {
+			i++;
+			continue;
+		}
+		assert_int_equal(event_base_loop(l->base, EVLOOP_ONCE), 0);
+		lab_turn(l->worker[0]->base);
+		lab_turn(l->worker[1]->base);
+	}
+}
+
+static void loopback_has_addresses_but_no_prefix(void **state)
+{
+	struct lab *l = *state;
+	const struct ip_hosts *h = host_addrs_peek(l->hosts);
+
+	assert_true(has(h, "127.0.0.1"));
+	assert_true(has(h, "::1"));
+	assert_false(has(h, "127.0.0.2"));
+	assert_false(has(h, "203.0.113.7"));
+	assert_ptr_equal(l->worker[1]->hosts, h);
+}
+
+static void an_address_brings_its_prefix_and_goes_with_it(void **state)
+{
+	struct lab *l = *state;
+
+	if (change_link(true) != 0) {
+		print_message("no veth here\n");
+		skip();
+	}
+	assert_int_equal(change_addr(true, "ve0", "203.0.113.7", NULL, 24), 0);
+	wait_for(l, "203.0.113.7", true);
+	assert_true(has(l->worker[0]->hosts, "203.0.113.200"));
+	assert_false(has(l->worker[0]->hosts, "203.0.114.1"));
+	assert_int_equal(change_addr(true, "ve0", "2001:db8:3:1::7", NULL, 64),
+			 0);
+	wait_for(l, "2001:db8:3:1::99", true);
+	/* Point to point: the other end is on the link, ours is ours. */
+	assert_int_equal(change_addr(true, "ve0", "198.51.100.1",
+				     "198.51.100.9", 32), 0);
+	wait_for(l, "198.51.100.1", true);
+	assert_true(has(l->worker[0]->hosts, "198.51.100.9"));
+	assert_false(has(l->worker[0]->hosts, "198.51.100.2"));
+	assert_int_equal(change_addr(false, "ve0", "203.0.113.7", NULL, 24), 0);
+	wait_for(l, "203.0.113.7", false);
+	assert_false(has(l->worker[1]->hosts, "203.0.113.200"));
+	assert_int_equal(change_link(false), 0);
+	wait_for(l, "2001:db8:3:1::7", false);
+}
+
+static void many_changes_at_once_end_in_the_last_state(void **state)
+{
+	struct lab *l = *state;
+	char addr[32];
+	unsigned i;
+
+	for (i = 1; i <= 20; i++) {
+		int n = snprintf(addr, sizeof(addr), "203.0.113.%u", i);
+
+		assert_true(n > 0 && (size_t)n < sizeof(addr));
+		assert_int_equal(change_addr(true, "lo", addr, NULL, 32), 0);
+	}
+	wait_for(l, "203.0.113.20", true);
+	assert_true(has(l->worker[0]->hosts, "203.0.113.1"));
+}
+
+#define IN_LAB(f)	cmocka_unit_test_setup_teardown(f, open_lab, close_lab)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		IN_LAB(loopback_has_addresses_but_no_prefix),
+		IN_LAB(an_address_brings_its_prefix_and_goes_with_it),
+		IN_LAB(many_changes_at_once_end_in_the_last_state),
+	};
+
+	lab_enter();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
