@@ -4,12 +4,12 @@
  *
  * One writer thread for the process.  A sink is one destination (a descriptor
  * opened by someone with the right to).  A worker formats a record into the
- * sink's bounded queue under the sink's own short lock; the thread writes whole batches of
- * whole lines.  When the disk fails or is full, the sink is "down": posts fail with
- * -EIO, the caller refuses new flows (audit_unavailable), and the thread keeps
- * trying, so that it recovers by itself; what a down sink could not take is
- * counted and said by a log_gap record once it works again.  A partly written
- * line is finished first.
+ * sink's bounded queue under the sink's own short lock; the thread writes whole
+ * batches of whole lines.  When the disk fails or is full, the sink is "down":
+ * posts fail with -EIO, the caller refuses new flows (audit_unavailable), and
+ * the thread keeps trying, so that it recovers by itself; what a down sink
+ * could not take is counted and said by a log_gap record once it works again.
+ * A partly written line is finished first.
  */
 #ifndef AUDIT_WRITER_H
 #define AUDIT_WRITER_H

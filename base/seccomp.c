@@ -55,19 +55,21 @@ static struct scmp_arg_cmp compare(const struct seccomp_arg *a)
 	return cmp;
 }
 
-static int add_one(scmp_filter_ctx ctx, uint32_t act, int nr,
-		   const struct scmp_arg_cmp *cmp, unsigned n)
+static int add_one(scmp_filter_ctx ctx, const struct seccomp_rule *r, int nr,
+		   const struct scmp_arg_cmp *cmp)
 {
-	int err = seccomp_rule_add_array(ctx, act, nr, n, cmp);
+	int err = seccomp_rule_add_array(ctx, action(r->act, r->err), nr,
+					 r->nargs, cmp);
 
 	return err == -EEXIST ? 0 : err;
 }
 
-/* The rules for @cmp in which test @at becomes "a bit of @a differs". */
-static int add_differing(scmp_filter_ctx ctx, uint32_t act, int nr,
-			 struct scmp_arg_cmp *cmp, unsigned n, unsigned at,
-			 const struct seccomp_arg *a)
+/* As add_one() for each rule in which test @at is "a bit differs". */
+static int add_differing(scmp_filter_ctx ctx, const struct seccomp_rule *r,
+			 int nr, struct scmp_arg_cmp *cmp, unsigned at)
 {
+	const struct seccomp_arg *a = &r->arg[at];
+
 	for (uint64_t bit = 1; bit; bit <<= 1) {
 		int err;
 
@@ -76,7 +78,7 @@ static int add_differing(scmp_filter_ctx ctx, uint32_t act, int nr,
 		cmp[at].op = SCMP_CMP_MASKED_EQ;
 		cmp[at].datum_a = bit;
 		cmp[at].datum_b = ~a->value & bit;
-		err = add_one(ctx, act, nr, cmp, n);
+		err = add_one(ctx, r, nr, cmp);
 		if (err)
 			return err;
 	}
@@ -90,7 +92,6 @@ static bool is_partly_negated(const struct seccomp_arg *a)
 
 static int add_rule(scmp_filter_ctx ctx, const struct seccomp_rule *r, int nr)
 {
-	uint32_t act = action(r->act, r->err);
 	struct scmp_arg_cmp cmp[ARGS_MAX];
 	unsigned differing = ARGS_MAX;
 
@@ -110,9 +111,8 @@ static int add_rule(scmp_filter_ctx ctx, const struct seccomp_rule *r, int nr)
 		differing = i;
 	}
 	if (differing == ARGS_MAX)
-		return add_one(ctx, act, nr, cmp, r->nargs);
-	return add_differing(ctx, act, nr, cmp, r->nargs, differing,
-			     &r->arg[differing]);
+		return add_one(ctx, r, nr, cmp);
+	return add_differing(ctx, r, nr, cmp, differing);
 }
 
 /*

@@ -66,7 +66,7 @@ struct broker_msg {
 	char text[BROKER_CONF_MAX];
 };
 
-/* --- files ------------------------------------------------------------------- */
+/* --- files --------------------------------------------------------------- */
 
 int broker_read_conf(const char *path, struct buf *out)
 {
@@ -239,7 +239,7 @@ static void follow_settle(struct follow *f)
 		 poll(&p, 1, BROKER_QUIET_MS) > 0);
 }
 
-/* --- the broker's loop ------------------------------------------------------------ */
+/* --- the broker's loop --------------------------------------------------- */
 
 static int broker_answer(int sock, const struct broker_config *config)
 {
@@ -310,7 +310,7 @@ NORETURN static void broker_main_child(int sock,
 	_exit(0);
 }
 
-/* --- the daemon's side --------------------------------------------------------------- */
+/* --- the daemon's side --------------------------------------------------- */
 
 struct broker {
 	int sock;

@@ -66,7 +66,7 @@ struct host_dump {
 	int err;
 };
 
-/* --- snapshots ---------------------------------------------------------------- */
+/* --- snapshots ----------------------------------------------------------- */
 
 static void snapshot_unref(struct snapshot *s)
 {
@@ -129,7 +129,7 @@ static void host_addrs_deliver(struct host_addrs *h)
 	}
 }
 
-/* --- asking the kernel --------------------------------------------------------- */
+/* --- asking the kernel --------------------------------------------------- */
 
 static int host_net_cmp(const void *a, const void *b)
 {
@@ -317,7 +317,7 @@ static int host_addrs_look(struct host_addrs *h)
 	return 0;
 }
 
-/* --- hearing of changes ------------------------------------------------------- */
+/* --- hearing of changes -------------------------------------------------- */
 
 static void host_addrs_look_again(struct host_addrs *h)
 {

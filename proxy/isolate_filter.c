@@ -12,7 +12,7 @@
  * vain get an errno.
  *
  * Of an argument the low 32 bits are compared, which is all the kernel reads
- * of an int; @wide compares all 64.
+ * of an int.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -73,6 +73,7 @@ const char *place_text(const struct rules_report *r, struct rules_place at,
 	int n = snprintf(out, PLACE_SIZE, "%s:%u", file, (unsigned)at.line);
 
 	if (n < 0 || n >= PLACE_SIZE)
-		snprintf(out, PLACE_SIZE, "line %u", (unsigned)at.line);
+		n = snprintf(out, PLACE_SIZE, "line %u", (unsigned)at.line);
+	REQUIRE(n > 0 && n < PLACE_SIZE);
 	return out;
 }

@@ -6,8 +6,8 @@
  * servers and the test, which turns the loop until what it waits for is there.
  * An alarm ends a test that waits in vain.
  */
-#ifndef TESTS_DNS_LAB_H
-#define TESTS_DNS_LAB_H
+#ifndef TESTS_UNIT_DNS_LAB_H
+#define TESTS_UNIT_DNS_LAB_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,4 +68,4 @@ size_t fake_build(const struct fake_ask *ask, const struct fake_records *r,
 void fake_answer(const struct fake_ask *ask, const struct fake_records *r,
 		 unsigned flags);
 
-#endif /* TESTS_DNS_LAB_H */
+#endif /* TESTS_UNIT_DNS_LAB_H */

@@ -231,6 +231,39 @@ static void metadata_services_are_known_by_address(void **state)
 	assert_classes(lines, ARRAY_SIZE(lines));
 }
 
+static void a_range_has_a_class_when_one_address_in_it_does(void **state)
+{
+	static const struct {
+		const char *lo, *hi;
+		enum ip_class class;
+	} ranges[] = {
+		{ "8.8.8.0", "8.8.8.255", IP_PUBLIC },
+		/* The gravest comes first in the tables. */
+		{ "100.0.0.0", "100.255.255.255", IP_METADATA },
+		{ "100.0.0.0", "100.80.0.0", IP_CGNAT },
+		{ "9.0.0.0", "10.0.0.0", IP_PRIVATE },
+		{ "9.0.0.0", "9.255.255.255", IP_PUBLIC },
+		{ "168.63.0.0", "168.63.255.255", IP_METADATA },
+		{ "11.0.0.0", "100.63.255.255", IP_PUBLIC },
+		{ "2001:200::", "2001:db7:ffff::", IP_PUBLIC },
+		{ "2001:200::", "2001:db8::", IP_DOCUMENTATION },
+		{ "64:ff9b::8.0.0.0", "64:ff9b::8.255.255.255", IP_PUBLIC },
+		{ "64:ff9b::9.0.0.0", "64:ff9b::11.0.0.0", IP_PRIVATE },
+		{ "64:ff9b::203.0.113.0", "64:ff9b::203.0.114.0",
+		  IP_DOCUMENTATION },
+		{ "64:ff9b::255.255.255.255", "64:ff9b::1:0:0", IP_RESERVED },
+		{ "3fff:1000::", "4000::", IP_RESERVED },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(ranges); i++) {
+		struct ip_addr lo = addr(ranges[i].lo), hi = addr(ranges[i].hi);
+
+		if (ip_classify_range(&lo, &hi) != ranges[i].class)
+			fail_msg("%s to %s", ranges[i].lo, ranges[i].hi);
+	}
+}
+
 static void no_address_at_all_is_not_public(void **state)
 {
 	struct ip_addr none = { .family = IP_NONE };
@@ -298,6 +331,8 @@ int main(void)
 			compatible_and_translated_forms_are_never_public),
 		cmocka_unit_test(tunnel_forms_are_judged_by_what_they_carry),
 		cmocka_unit_test(metadata_services_are_known_by_address),
+		cmocka_unit_test(
+			a_range_has_a_class_when_one_address_in_it_does),
 		cmocka_unit_test(no_address_at_all_is_not_public),
 		cmocka_unit_test(
 			addresses_of_the_host_are_recognised_in_every_form),
