@@ -16,10 +16,20 @@ FUZZ_LINK = $(AM_LDFLAGS)
 TESTS += $(FUZZ_TARGETS)
 endif
 
-FUZZ_TARGETS = %D%/record_fuzz
+FUZZ_TARGETS = %D%/record_fuzz %D%/dns_question_fuzz %D%/dns_answer_fuzz
 check_PROGRAMS += $(FUZZ_TARGETS)
 
 %C%_record_fuzz_SOURCES = %D%/record_fuzz.c $(FUZZ_MAIN)
 %C%_record_fuzz_LDFLAGS = $(FUZZ_LINK)
 %C%_record_fuzz_LDADD = audit/libaudit.a base/libbase.a $(AUDIT_LIBS) \
+	$(BASE_LIBS)
+
+%C%_dns_question_fuzz_SOURCES = %D%/dns_question_fuzz.c $(FUZZ_MAIN)
+%C%_dns_question_fuzz_LDFLAGS = $(FUZZ_LINK)
+%C%_dns_question_fuzz_LDADD = resolver/libresolver.a base/libbase.a \
+	$(BASE_LIBS)
+
+%C%_dns_answer_fuzz_SOURCES = %D%/dns_answer_fuzz.c $(FUZZ_MAIN)
+%C%_dns_answer_fuzz_LDFLAGS = $(FUZZ_LINK)
+%C%_dns_answer_fuzz_LDADD = resolver/libresolver.a base/libbase.a \
 	$(BASE_LIBS)
