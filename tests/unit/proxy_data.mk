@@ -18,3 +18,12 @@ TESTS += %D%/dial_test
 %C%_dial_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(EVENT_CFLAGS)
 %C%_dial_test_LDADD = tests/unit/libproxylab.a proxy/libproxy.a base/libbase.a \
 	$(EVENT_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
+
+check_PROGRAMS += %D%/conn_test
+TESTS += %D%/conn_test
+%C%_conn_test_SOURCES = %D%/conn_test.c %D%/conn_kit.c %D%/conn_kit.h
+%C%_conn_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(EVENT_CFLAGS)
+%C%_conn_test_LDADD = tests/unit/libproxylab.a proxy/libproxy.a \
+	resolver/libresolver.a audit/libaudit.a rules/librules.a \
+	base/libbase.a $(PROXY_LIBS) $(RESOLVER_LIBS) $(AUDIT_LIBS) \
+	$(RULES_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)

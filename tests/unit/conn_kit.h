@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * conn_kit.h - a sandbox to connect from, an Internet to connect to
+ *
+ * Rules, name map, dialling, relaying and the HTTP engine are the real ones and
+ * so is TCP (in a lab).  The resolver answers from a table, and records are
+ * kept in memory, where a test can look at them.
+ */
+#ifndef TESTS_UNIT_CONN_KIT_H
+#define TESTS_UNIT_CONN_KIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "audit/record.h"
+#include "proxy/sandbox.h"
+#include "proxy/worker.h"
+
+/* What the table of names says, for all tests:
+ *	api.example.org		203.0.113.10
+ *	both.example.org	2001:db8:3::10 203.0.113.10
+ *	ssh.example.org		203.0.113.10
+ *	web.example.org		203.0.113.10
+ *	dead.example.org	203.0.113.20	(where nobody listens)
+ *	inside.example.org	10.0.0.5
+ *	gone.example.org	NXDOMAIN
+ * any other name fails the test: it must not be looked up. */
+
+#define KIT_ORIGIN	"203.0.113.10"
+/* An address that a program may know without having asked for a name. */
+#define KIT_OTHER	"203.0.113.66"
+#define KIT_LITERAL	"203.0.113.40"
+
+struct kit {
+	struct worker worker;
+	struct sandbox sandbox;
+	bool audit_down;
+};
+
+extern struct kit kit;
+
+int kit_setup(void **state);
+int kit_teardown(void **state);		/* nothing may be left over */
+
+/* A program's connection through the transparent door to @addr, and through
+ * the proxy's port; both are the client's end, non-blocking. */
+int kit_transparent(const char *addr, uint16_t port);
+int kit_explicit(void);
+/* The synthetic address that the sandbox's DNS gave for @name. */
+const char *kit_synthetic(const char *name);
+
+/* A ClientHello with @name as its SNI (NULL: none). */
+struct str kit_hello(const char *name);
+
+/* Record @i, waiting for it; its strings are good until the next setup. */
+const struct record *kit_record(size_t i);
+size_t kit_records(void);
+void kit_expect_record(size_t i, enum record_event event, enum record_act act,
+		       enum reason reason, const char *host);
+
+#endif /* TESTS_UNIT_CONN_KIT_H */
