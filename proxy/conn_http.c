@@ -141,12 +141,20 @@ static void http_net_closed(void *arg, enum reason why, uint64_t bytes_up,
 static void http_record(void *arg, struct record *r)
 {
 	struct conn *c = arg;
-	bool of_flow = r->dst.port == c->target.port &&
-		       (r->host.n ? str_eq(r->host,
-					   host_name_str(&c->target.name)) :
-				    ip_addr_eq(&r->dst.addr,
-					       &c->target.addr));
+	struct conn_target t = { .port = 0 };
+	bool of_flow;
 
+	/* The engine does not know that an address can be a name. */
+	if (r->host.n == 0 && r->dst.addr.family != IP_NONE &&
+	    conn_target_set(c->s, NULL, &r->dst.addr, r->dst.port, &t,
+			    &r->dns) == REASON_ALLOWED && t.name.n) {
+		r->host = host_name_str(&t.name);
+		r->dst.addr = (struct ip_addr){ .family = IP_NONE };
+	}
+	of_flow = r->dst.port == c->target.port &&
+		  (r->host.n ?
+		   str_eq(r->host, host_name_str(&c->target.name)) :
+		   ip_addr_eq(&r->dst.addr, &c->target.addr));
 	conn_record_http(c, r, of_flow);
 }
 
