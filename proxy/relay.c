@@ -9,7 +9,7 @@
  * twice.  A direction reads only while it holds nothing: what its reader has
  * not taken yet stands in @wait (copied bytes) or in a pipe, and until that is
  * gone its source is not looked at, so the sender feels the slow reader through
- * TCP's own window and we hold at most RELAY_CHUNK (at the start, the early
+ * TCP's own window and we hold at most one chunk (at the start, the early
  * bytes).  Interest in events is exactly what can make progress:
  *
  *	source readable		while the direction is open and holds nothing
@@ -212,7 +212,7 @@ static enum step dir_splice(struct relay *r, enum relay_side side)
 		d->bulk = false;
 		return dir_copy(r, side);
 	}
-	n = splice(r->half[side].fd, NULL, d->pipe.wr, NULL, RELAY_CHUNK,
+	n = splice(r->half[side].fd, NULL, d->pipe.wr, NULL, d->pipe.size,
 		   SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 	if (n <= 0)
 		return source_ended(r, side, n);
@@ -231,10 +231,9 @@ static enum step dir_pump(struct relay *r, enum relay_side side)
 {
 	struct relay_dir *d = &r->dir[side];
 	enum step step = dir_flush(r, side);
-	unsigned rounds;
+	uint64_t until = d->moved + RELAY_TURN;
 
-	for (rounds = 0; step == STEP_MORE && rounds < RELAY_ROUNDS &&
-	     !d->eof; rounds++)
+	while (step == STEP_MORE && !d->eof && d->moved < until)
 		step = d->bulk ? dir_splice(r, side) : dir_copy(r, side);
 	if (d->in_pipe == 0)
 		relay_pool_return(r->pool, &d->pipe, true);

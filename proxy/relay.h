@@ -14,12 +14,15 @@
 
 struct event_base;
 
-/* One read, one splice, and so the most that a direction holds of its own. */
+/* One read, and so the most that a direction holds in memory of its own. */
 #define RELAY_CHUNK		(64u << 10)
+/* One splice, where the kernel grants a pipe of this size; a direction whose
+ * reader has stopped holds at most this much in one. */
+#define RELAY_PIPE_SIZE		(1u << 20)
 /* Bytes that may be given to relay_start() for one direction. */
 #define RELAY_EARLY_MAX		(256u << 10)
-/* Chunks moved for one wake-up, so that a fast flow starves nobody. */
-#define RELAY_ROUNDS		8
+/* Bytes after which a wake-up ends, so that a fast flow starves nobody. */
+#define RELAY_TURN		(512u << 10)
 /* Large chunks in a row before a direction goes through a pipe. */
 #define RELAY_BULK_AFTER	2
 /* How often a half-closed flow looks whether its silent end still lives. */

@@ -13,9 +13,10 @@
 
 struct relay_pipe {
 	int rd, wr;		/* -1: no pipe */
+	size_t size;		/* bytes that it was made for */
 };
 
-#define RELAY_NO_PIPE	((struct relay_pipe){ -1, -1 })
+#define RELAY_NO_PIPE	((struct relay_pipe){ -1, -1, 0 })
 
 /* RELAY_CHUNK bytes, good until the caller returns to the loop. */
 char *relay_pool_scratch(struct relay_pool *p);
