@@ -8,4 +8,5 @@ noinst_LIBRARIES += %D%/libaudit.a
 	%D%/writer.c %D%/writer.h
 
 AUDIT_LIBS = $(JANSSON_LIBS) -lpthread
+dist_man_MANS += %D%/penstock-audit.5
 EXTRA_DIST += %D%/README.md

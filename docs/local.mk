@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-EXTRA_DIST += %D%/design.md
+EXTRA_DIST += %D%/architecture.md %D%/design.md %D%/reasons.md

@@ -19,4 +19,11 @@ check_PROGRAMS += %D%/query_test
 TESTS += %D%/query_test
 %C%_query_test_SOURCES = %D%/query_test.c
 %C%_query_test_CPPFLAGS = $(AUDIT_TEST_CPPFLAGS)
-%C%_query_test_LDADD = $(AUDIT_TEST_LIBS)
+%C%_query_test_LDADD = audit/libaudit.a rules/librules.a base/libbase.a \
+	$(AUDIT_LIBS) $(RULES_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
+
+check_PROGRAMS += %D%/reasons_doc_test
+TESTS += %D%/reasons_doc_test
+%C%_reasons_doc_test_SOURCES = %D%/reasons_doc_test.c
+%C%_reasons_doc_test_CPPFLAGS = $(AUDIT_TEST_CPPFLAGS)
+%C%_reasons_doc_test_LDADD = base/libbase.a $(BASE_LIBS) $(CMOCKA_LIBS)

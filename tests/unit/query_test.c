@@ -16,6 +16,7 @@
 #include "audit/record.h"
 #include "base/fd.h"
 #include "base/mem.h"
+#include "rules/rules.h"
 
 #define WALL_US		1795995067412345
 
@@ -486,6 +487,52 @@ static void the_policy_proposes_what_a_host_rule_can_lift(void **state)
 	query_summary_done(&s);
 }
 
+static void told(void *arg, const struct rules_diag *diag)
+{
+	(void)arg;
+	if (diag->severity == RULES_ERROR)
+		fail_msg("line %u: %s", diag->line, diag->message);
+}
+
+static void the_policy_compiles_and_allows_what_was_seen(void **state)
+{
+	struct file *f = *state;
+	const char *longest =
+		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.example";
+	struct buf out = BUF_INIT(65536);
+	struct rules_source source = { .name = "proposal" };
+	struct rules_question q = { .port = 8443 };
+	struct rules_answer a;
+	struct query_summary s;
+	struct ruleset *rs;
+	uint16_t port;
+
+	denied(f, "new.example", 8443, REASON_PORT_NOT_ALLOWED);
+	denied(f, longest, 443, REASON_HOST_NOT_ALLOWED);
+	for (port = 1; port < 200; port++)
+		denied(f, "scan.example", port, REASON_HOST_NOT_ALLOWED);
+	denied(f, "inner.example", 8443, REASON_ADDRESS_PRIVATE);
+	s = summary_of(f);
+	assert_int_equal(query_policy(&s, "7f3a91", &out), 0);
+	source.text = buf_str(&out);
+	assert_int_equal(rules_compile(&source, 1, told, NULL, &rs), 0);
+	q.host = STR("new.example");
+	rules_judge(rs, &q, &a);
+	assert_int_equal(a.reason, REASON_ALLOWED);
+	q.port = 443;
+	rules_judge(rs, &q, &a);
+	assert_int_equal(a.reason, REASON_PORT_NOT_ALLOWED);
+	q.host = str_from(longest);
+	rules_judge(rs, &q, &a);
+	assert_int_equal(a.reason, REASON_ALLOWED);
+	q.host = STR("inner.example");
+	rules_judge(rs, &q, &a);
+	assert_int_equal(a.reason, REASON_HOST_NOT_ALLOWED);
+	rules_unref(rs);
+	buf_done(&out);
+	query_summary_done(&s);
+}
+
 static void a_policy_that_does_not_fit_is_an_error(void **state)
 {
 	struct file *f = *state;
@@ -519,6 +566,7 @@ int main(void)
 		T(strings_that_are_not_plain_are_not_given_out),
 		T(running_out_of_memory_is_said),
 		T(the_policy_proposes_what_a_host_rule_can_lift),
+		T(the_policy_compiles_and_allows_what_was_seen),
 		T(a_policy_that_does_not_fit_is_an_error),
 	};
 
