@@ -2,14 +2,18 @@
 # The daemon around the flows.
 PROXY_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(EVENT_CFLAGS) \
 	$(MNL_CFLAGS)
-PROXY_TEST_LIBS = tests/unit/libproxylab.a proxy/libproxy.a \
+PROXY_TEST_LIBS = tests/unit/libpluglab.a tests/unit/libproxylab.a proxy/libproxy.a \
 	resolver/libresolver.a audit/libaudit.a rules/librules.a base/libbase.a \
 	$(PROXY_LIBS) $(RESOLVER_LIBS) $(AUDIT_LIBS) $(RULES_LIBS) $(BASE_LIBS) \
 	$(CMOCKA_LIBS)
 PROXY_TESTS = %D%/broker_test %D%/config_test %D%/host_addrs_test \
-	%D%/isolate_test \
-	%D%/worker_test
+	%D%/isolate_test %D%/listener_test %D%/nflog_test \
+	%D%/plug_check_test %D%/worker_test
 check_PROGRAMS += $(PROXY_TESTS)
+check_LIBRARIES += %D%/libpluglab.a
+%C%_libpluglab_a_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_libpluglab_a_SOURCES = %D%/plug_lab.c %D%/plug_lab.h
+
 TESTS += $(PROXY_TESTS)
 
 %C%_broker_test_SOURCES = %D%/broker_test.c
@@ -27,3 +31,12 @@ TESTS += $(PROXY_TESTS)
 %C%_worker_test_SOURCES = %D%/worker_test.c
 %C%_worker_test_CPPFLAGS = $(PROXY_TEST_CPPFLAGS)
 %C%_worker_test_LDADD = $(PROXY_TEST_LIBS)
+%C%_plug_check_test_SOURCES = %D%/plug_check_test.c
+%C%_plug_check_test_CPPFLAGS = $(PROXY_TEST_CPPFLAGS)
+%C%_plug_check_test_LDADD = $(PROXY_TEST_LIBS)
+%C%_listener_test_SOURCES = %D%/listener_test.c
+%C%_listener_test_CPPFLAGS = $(PROXY_TEST_CPPFLAGS)
+%C%_listener_test_LDADD = $(PROXY_TEST_LIBS)
+%C%_nflog_test_SOURCES = %D%/nflog_test.c
+%C%_nflog_test_CPPFLAGS = $(PROXY_TEST_CPPFLAGS)
+%C%_nflog_test_LDADD = $(PROXY_TEST_LIBS)

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * listener_test.c - nothing that accept() says ends a listener (OPS-01, OPS-02)
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <event2/event.h>
+
+#include "audit/writer.h"
+#include "base/fd.h"
+#include "proxy/listener.h"
+#include "proxy/sandbox.h"
+#include "proxy/worker.h"
+#include "tests/unit/proxy_lab.h"
+
+#define FILES	256	/* this process's limit while it lasts */
+
+static struct lab {
+	struct worker *worker;
+	struct audit_writer *writer;
+	struct sandbox s;
+	struct listener *listener;
+	uint16_t port;
+	int accepted[FILES];
+	unsigned n;
+} lab;
+
+static void on_conn(struct sandbox *s, int fd)
+{
+	assert_ptr_equal(s, &lab.s);
+	assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
+	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	assert_true(lab.n < FILES);
+	lab.accepted[lab.n++] = fd;
+	s->nconns++;
+}
+
+static int open_lab(void **state)
+{
+	static const struct record_labels labels = { .run = "r1" };
+
+	lab = (struct lab){ .s = { .diag_fd = -1 } };
+	assert_int_equal(worker_new(0, &lab.worker), 0);
+	assert_int_equal(audit_writer_new(&lab.writer), 0);
+	assert_int_equal(audit_sink_new(lab.writer, -1, &labels, &lab.s.sink),
+			 0);
+	lab.s.worker = lab.worker;
+	list_init(&lab.s.conns);
+	assert_int_equal(listener_new(&lab.s,
+				      lab_listen("127.0.0.1", 0, &lab.port),
+				      on_conn, &lab.listener), 0);
+	*state = &lab;
+	return 0;
+}
+
+static int close_lab(void **state)
+{
+	(void)state;
+	listener_free(lab.listener);
+	while (lab.n)
+		close(lab.accepted[--lab.n]);
+	audit_sink_free(lab.s.sink);
+	audit_writer_free(lab.writer, 5000);
+	worker_free(lab.worker);
+	return 0;
+}
+
+/* Turn, waiting for events, until @n connections were accepted. */
+static void wait_for(unsigned n)
+{
+	while (lab.n < n)
+		assert_int_equal(event_base_loop(lab.worker->base,
+						 EVLOOP_ONCE), 0);
+}
+
+static void connections_are_taken_in_batches(void **state)
+{
+	int client[LISTENER_BATCH + 8];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(client); i++)
+		client[i] = lab_connect("127.0.0.1", lab.port);
+	assert_int_equal(event_base_loop(lab.worker->base, EVLOOP_ONCE), 0);
+	assert_int_equal(lab.n, LISTENER_BATCH);
+	wait_for(ARRAY_SIZE(client));
+	for (i = 0; i < ARRAY_SIZE(client); i++)
+		close(client[i]);
+}
+
+static void a_connection_that_died_waiting_harms_no_other(void **state)
+{
+	int client;
+
+	(void)state;
+	lab_reset(lab_connect("127.0.0.1", lab.port));
+	client = lab_connect("127.0.0.1", lab.port);
+	/* Linux hands a reset connection out all the same. */
+	wait_for(2);
+	close(client);
+}
+
+static unsigned use_up_descriptors(int fd[FILES])
+{
+	unsigned n = 0;
+
+	while (n < FILES && (fd[n] = dup(STDERR_FILENO)) >= 0)
+		n++;
+	assert_true(n < FILES);
+	assert_int_equal(errno, EMFILE);
+	return n;
+}
+
+static void running_out_of_descriptors_passes_again(void **state)
+{
+	struct rlimit before, few;
+	int client[2], hog[FILES];
+	unsigned hogs;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = before;
+	few.rlim_cur = FILES;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	client[0] = lab_connect("127.0.0.1", lab.port);
+	client[1] = lab_connect("127.0.0.1", lab.port);
+	hogs = use_up_descriptors(hog);
+	assert_int_equal(event_base_loop(lab.worker->base, EVLOOP_ONCE), 0);
+	/* One is told at once, by the spare; the other may still wait. */
+	assert_int_equal(lab.n, 0);
+	lab_expect_reset(NULL, client[0]);
+	assert_int_equal(lab.s.flows_denied, 1);
+	/* It rests meanwhile: nothing is ready although one waits. */
+	lab_turn(lab.worker->base);
+	assert_int_equal(lab.n, 0);
+	while (hogs)
+		close(hog[--hogs]);
+	wait_for(1);
+	assert_int_equal(lab.s.flows_denied, 1);
+	/* And its spare is there again for the next time. */
+	hogs = use_up_descriptors(hog);
+	close(client[0]);
+	client[0] = lab_connect("127.0.0.1", lab.port);
+	while (lab.s.flows_denied == 1)
+		assert_int_equal(event_base_loop(lab.worker->base,
+						 EVLOOP_ONCE), 0);
+	lab_expect_reset(NULL, client[0]);
+	while (hogs)
+		close(hog[--hogs]);
+	close(client[0]);
+	close(client[1]);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+static void a_full_sandbox_leaves_the_rest_waiting(void **state)
+{
+	int client = lab_connect("127.0.0.1", lab.port);
+
+	(void)state;
+	lab.s.nconns = SANDBOX_CONNS_MAX;
+	assert_int_equal(event_base_loop(lab.worker->base, EVLOOP_ONCE), 0);
+	lab_turn(lab.worker->base);
+	assert_int_equal(lab.n, 0);
+	listener_resume_paused(lab.worker);
+	lab_turn(lab.worker->base);
+	assert_int_equal(lab.n, 0);
+	lab.s.nconns--;
+	listener_resume_paused(lab.worker);
+	wait_for(1);
+	close(client);
+}
+
+static void a_listener_that_waits_can_be_freed(void **state)
+{
+	int client = lab_connect("127.0.0.1", lab.port);
+
+	(void)state;
+	lab.s.nconns = SANDBOX_CONNS_MAX;
+	assert_int_equal(event_base_loop(lab.worker->base, EVLOOP_ONCE), 0);
+	listener_free(lab.listener);
+	lab.listener = NULL;
+	listener_resume_paused(lab.worker);
+	/* What waited in its queue is refused at once. */
+	lab_expect_reset(NULL, client);
+	close(client);
+}
+
+#define IN_LAB(f)	cmocka_unit_test_setup_teardown(f, open_lab, close_lab)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		IN_LAB(connections_are_taken_in_batches),
+		IN_LAB(a_connection_that_died_waiting_harms_no_other),
+		IN_LAB(running_out_of_descriptors_passes_again),
+		IN_LAB(a_full_sandbox_leaves_the_rest_waiting),
+		IN_LAB(a_listener_that_waits_can_be_freed),
+	};
+
+	lab_enter();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
