@@ -32,6 +32,7 @@ static void hand_out(struct rules_report *r, enum rules_severity severity,
 	r->fn(r->arg, &diag);
 }
 
+PRINTF(4, 0)
 static void report(struct rules_report *r, enum rules_severity severity,
 		   struct rules_place at, const char *fmt, va_list ap)
 {

@@ -16,7 +16,8 @@ FUZZ_LINK = $(AM_LDFLAGS)
 TESTS += $(FUZZ_TARGETS)
 endif
 
-FUZZ_TARGETS = %D%/record_fuzz %D%/dns_question_fuzz %D%/dns_answer_fuzz
+FUZZ_TARGETS = %D%/record_fuzz %D%/dns_question_fuzz %D%/dns_answer_fuzz \
+	%D%/rules_fuzz %D%/rules_host_fuzz
 check_PROGRAMS += $(FUZZ_TARGETS)
 
 %C%_record_fuzz_SOURCES = %D%/record_fuzz.c $(FUZZ_MAIN)
@@ -32,4 +33,14 @@ check_PROGRAMS += $(FUZZ_TARGETS)
 %C%_dns_answer_fuzz_SOURCES = %D%/dns_answer_fuzz.c $(FUZZ_MAIN)
 %C%_dns_answer_fuzz_LDFLAGS = $(FUZZ_LINK)
 %C%_dns_answer_fuzz_LDADD = resolver/libresolver.a base/libbase.a \
+	$(BASE_LIBS)
+
+%C%_rules_fuzz_SOURCES = %D%/rules_fuzz.c $(FUZZ_MAIN)
+%C%_rules_fuzz_LDFLAGS = $(FUZZ_LINK)
+%C%_rules_fuzz_LDADD = rules/librules.a base/libbase.a $(RULES_LIBS) \
+	$(BASE_LIBS)
+
+%C%_rules_host_fuzz_SOURCES = %D%/rules_host_fuzz.c $(FUZZ_MAIN)
+%C%_rules_host_fuzz_LDFLAGS = $(FUZZ_LINK)
+%C%_rules_host_fuzz_LDADD = rules/librules.a base/libbase.a $(RULES_LIBS) \
 	$(BASE_LIBS)
