@@ -10,9 +10,10 @@
  * through has a single spelling: a name in lower-case ASCII without the root's
  * dot, or an address in binary.
  *
- * What inet_aton() might take for an address ("127.1", "0x7f000001", "010.0.0.1")
- * is refused as a name: whatever its last label says, a number there is no top
- * level domain (RFC 3696 2), and WHATWG's "ends in a number" draws the same line.
+ * What inet_aton() might take for an address ("127.1", "0x7f000001",
+ * "010.0.0.1") is refused as a name: whatever its last label says, a number
+ * there is no top level domain (RFC 3696 2), and WHATWG's "ends in a number"
+ * draws the same line.
  *
  * A-labels are compared as they are, never decoded for a decision.  But one
  * that decodes to plain ASCII, or does not decode at all, is another spelling
@@ -262,8 +263,9 @@ enum host_kind authority_parse(struct str text, uint16_t default_port,
 bool host_name_is_local(struct str canonical)
 {
 	/*
-	 * RFC 6761 (localhost, invalid), 6762 (local), 7686 (onion), 9476 (alt).
-	 * "test", "internal" and "home.arpa" are served inside many networks.
+	 * RFC 6761 (localhost, invalid), 6762 (local), 7686 (onion), 9476
+	 * (alt). "test", "internal" and "home.arpa" are served inside many
+	 * networks.
 	 */
 	static const char *const tops[] = {
 		"localhost", "local", "invalid", "onion", "alt",

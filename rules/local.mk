@@ -17,3 +17,12 @@ noinst_LIBRARIES += %D%/librules.a
 
 RULES_LIBS = $(MD_LIBS)
 EXTRA_DIST += %D%/README.md
+rules_exampledir = $(docdir)/examples
+dist_rules_example_DATA = \
+	%D%/examples/addresses.ini \
+	%D%/examples/build-cache.ini \
+	%D%/examples/coding-agent.ini \
+	%D%/examples/databases.ini \
+	%D%/examples/deny-all.ini \
+	%D%/examples/observe.ini
+dist_man_MANS += %D%/penstock.ini.5

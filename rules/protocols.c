@@ -15,9 +15,9 @@
 #include "rules/rules_value.h"
 
 static const struct rules_protocol protocols[] = {
+	{ "tcp",	0,	SPEECH_OPAQUE },	/* first: see below */
 	{ "https",	443,	SPEECH_TLS },
 	{ "http",	80,	SPEECH_HTTP },
-	{ "tcp",	0,	SPEECH_OPAQUE },
 	{ "ssh",	22,	SPEECH_OPAQUE },
 	{ "git",	9418,	SPEECH_OPAQUE },
 	{ "rsync",	873,	SPEECH_OPAQUE },
@@ -51,7 +51,7 @@ static const struct rules_protocol protocols[] = {
 	{ "svn",	3690,	SPEECH_OPAQUE },
 };
 
-static const struct rules_protocol *const tcp = &protocols[2];
+static const struct rules_protocol *const tcp = &protocols[0];
 
 const struct rules_protocol *rules_protocol_by_name(struct str name)
 {
@@ -69,6 +69,11 @@ const struct rules_protocol *rules_protocol_by_port(uint16_t port)
 			return &protocols[i];
 	}
 	return tcp;
+}
+
+const struct rules_protocol *rules_protocol_at(size_t index)
+{
+	return index < ARRAY_SIZE(protocols) ? &protocols[index] : NULL;
 }
 
 const char *rules_protocol_near(struct str name)

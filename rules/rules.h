@@ -6,10 +6,11 @@
  * shared by threads through reference counts.  One question is asked of it,
  * with more or less known each time:
  *
- *	DNS question		name				rules_judge_name()
- *	flow with a name	name + port			rules_judge()
- *	about to dial		name + port + address		rules_judge()
- *	literal, no name	       port + address		rules_judge()
+ *	DNS question	name			rules_judge_name()
+ *	DNS answer	name +        address	rules_judge_name_addr()
+ *	named flow	name + port		rules_judge()
+ *	about to dial	name + port + address	rules_judge()
+ *	no name		       port + address	rules_judge()
  *
  * Permission is the union of what the allow rules permit less whatever a deny
  * rule matches; the most specific allow names the flow and gives its protocol.
@@ -33,18 +34,22 @@
 enum rules_speech {
 	SPEECH_TLS,	/* a ClientHello whose SNI is the name */
 	SPEECH_HTTP,	/* HTTP/1.x, every request judged */
-	SPEECH_OPAQUE,	/* dialled at once, bytes untouched: tcp, ssh, postgres */
+	SPEECH_OPAQUE,	/* dialled at once, bytes untouched */
 };
 
 struct rules_protocol {
-	const char *name;	/* "https", "http", "tcp", "ssh", "postgres", ... */
+	const char *name;	/* "https", "tcp", "ssh", "postgres", ... */
 	uint16_t port;		/* its own port; 0 for tcp */
 	enum rules_speech speech;
 };
 
-const struct rules_protocol *rules_protocol_by_name(struct str name); /* or NULL */
+/* NULL when there is none of that name. */
+const struct rules_protocol *rules_protocol_by_name(struct str name);
 /* That port's protocol, else tcp: 443 https, 80 http, 22 ssh. */
 const struct rules_protocol *rules_protocol_by_port(uint16_t port);
+
+/* Each of them by its index, to list them; NULL behind the last. */
+const struct rules_protocol *rules_protocol_at(size_t index);
 
 /* --- making one --------------------------------------------------------- */
 
@@ -98,12 +103,14 @@ struct buf;
 NODISCARD int rules_allow_text(struct str argument, unsigned ordinal,
 			       struct buf *out, const char **ret_why);
 
-const char *rules_name(const struct ruleset *rs);	/* [policy] name, or "unnamed" */
-const char *rules_digest(const struct ruleset *rs);	/* first 16 hex of SHA-256 */
-bool rules_observe(const struct ruleset *rs);		/* mode = observe */
+/* [policy] name, or "unnamed". */
+const char *rules_name(const struct ruleset *rs);
+/* The first 16 hex digits of the texts' SHA-256. */
+const char *rules_digest(const struct ruleset *rs);
+bool rules_observe(const struct ruleset *rs);	/* mode = observe */
 /* As if the text said so; only while there is one reference. */
 void rules_set_observe(struct ruleset *rs);
-size_t rules_count(const struct ruleset *rs);		/* allow and deny rules */
+size_t rules_count(const struct ruleset *rs);	/* allow and deny rules */
 
 /* --- asking ------------------------------------------------------------- */
 
@@ -142,9 +149,9 @@ enum rules_name_verdict {
 };
 
 /*
- * @ret->reason is set as for rules_judge(); DNS does not know a port.  A deny of
- * some ports alone shuts a name only when no allowed port is left.  In observe
- * mode every name is RULES_NAME_ALLOWED, perhaps with would_deny.
+ * @ret->reason is set as for rules_judge(); DNS does not know a port.  A deny
+ * of some ports alone shuts a name only when no allowed port is left.  In
+ * observe mode every name is RULES_NAME_ALLOWED, perhaps with would_deny.
  */
 enum rules_name_verdict rules_judge_name(const struct ruleset *rs,
 					 struct str host,

@@ -3,8 +3,8 @@
  * rules_allow.c - the policy text that `--allow HOST[:PORT]` stands for
  *
  * The argument comes from a shell, and what is made of it is read as INI again:
- * only words that passed the readers of rules_value.h are put into the text, and
- * these hold no blank, quote, bracket or control byte.
+ * only words that passed the readers of rules_value.h are put into the text,
+ * and these hold no blank, quote, bracket or control byte.
  */
 #include <errno.h>
 
@@ -118,9 +118,10 @@ int rules_allow_text(struct str argument, unsigned ordinal, struct buf *out,
 	int err;
 
 	if (!is_one_word(argument))
-		return refuse(ret_why, "is not one plain word: no blank, quote, "
-			      "control byte or letter outside ASCII may be in "
-			      "it (write a name as its A-label, \"xn--...\")");
+		return refuse(ret_why, "is not one plain word: no blank, "
+			      "quote, control byte or letter outside ASCII may "
+			      "be in it (write a name as its A-label, "
+			      "\"xn--...\")");
 	if (split(argument, &a, ret_why) < 0)
 		return -EINVAL;
 	err = a.is_address ? check_address(a.host, ret_why) :

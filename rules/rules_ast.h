@@ -32,7 +32,7 @@ struct ast_host {
 	struct str name;		/* STR_NONE for HOST_ANY */
 	struct rules_place place;
 	uint32_t node;			/* the compiler's: where it went */
-	bool twice;			/* the compiler's: stood there already */
+	bool twice;			/* the compiler's: was there already */
 };
 
 struct ast_range {
@@ -57,7 +57,7 @@ struct ast_text {
 struct ast_rule {
 	struct ast_rule *next;
 	bool deny;
-	bool broken;		/* a value was refused: say nothing of the rest */
+	bool broken;		/* a value was refused: no word of the rest */
 	struct str name;
 	struct rules_place place;	/* of its section line */
 	struct ast_host *hosts, **hosts_end;

@@ -19,7 +19,7 @@
 #define RULE_FMT	"[%s %s]"
 #define RULE_ARG(r)	(r)->deny ? "deny" : "allow", (r)->name
 
-/* --- each rule by itself ---------------------------------------------------- */
+/* --- each rule by itself -------------------------------------------------- */
 
 static const char *kind_word(const struct ast_rule *r)
 {
@@ -54,9 +54,9 @@ static void check_protocol(const struct ast_rule *r,
 			     "out", STR_ARG(r->name));
 	else if (r->protocol->port == 0 && r->n_ports == 0)
 		report_error(report, r->protocol_place,
-			     "protocol '%s' has no port of its own; write 'ports' "
-			     "in [%s %.*s]", r->protocol->name, kind_word(r),
-			     STR_ARG(r->name));
+			     "protocol '%s' has no port of its own; write "
+			     "'ports' in [%s %.*s]", r->protocol->name,
+			     kind_word(r), STR_ARG(r->name));
 }
 
 static bool stands_alone(const struct ast_rule *r, const struct ip_addr *a)
@@ -88,8 +88,9 @@ static void check_metadata(const struct ast_rule *r,
 			continue;
 		report_warning(report, range->place,
 			       "'%.*s' does not open %s: the address of a "
-			       "metadata service is opened only where it stands "
-			       "by itself", STR_ARG(range->text), known[i]);
+			       "metadata service is opened only where it "
+			       "stands by itself", STR_ARG(range->text),
+			       known[i]);
 		return;
 	}
 }
@@ -117,7 +118,8 @@ static void check_exception(const struct ast_rule *r,
 			     ip_class_name(class));
 	if (r->owner.place.line == 0)
 		report_warning(report, r->place,
-			       "[allow %.*s] opens a %s range and has no 'owner'",
+			       "[allow %.*s] opens a %s range and has no "
+			       "'owner'",
 			       STR_ARG(r->name), ip_class_name(class));
 }
 
@@ -126,14 +128,14 @@ static void check_policy(const struct rules_ast *ast,
 {
 	if (ast->observe && ast->reason.place.line == 0)
 		report_warning(report, ast->mode_place,
-			       "'mode = observe' lets every name through; say why "
-			       "with 'reason' in [policy]");
+			       "'mode = observe' lets every name through; say "
+			       "why with 'reason' in [policy]");
 	if (ast->policy_place.line != 0 && ast->name.place.line == 0 &&
 	    ast->owner.place.line == 0 && ast->reason.place.line == 0 &&
 	    ast->mode_place.line == 0)
 		report_warning(report, ast->policy_place,
-			       "[policy] is empty; give it a 'name', or take it "
-			       "out");
+			       "[policy] is empty; give it a 'name', or take "
+			       "it out");
 }
 
 void rules_check_each(const struct rules_ast *ast, struct rules_report *report)
@@ -149,7 +151,7 @@ void rules_check_each(const struct rules_ast *ast, struct rules_report *report)
 	}
 }
 
-/* --- the rules with each other ---------------------------------------------- */
+/* --- the rules with each other -------------------------------------------- */
 
 struct compare {
 	const struct ruleset *rs;
@@ -184,7 +186,8 @@ static bool covers_ranges(struct compare *c, const struct rule *outer,
 		return true;
 	for (size_t i = 0, o = 0; i < inner->n_ranges; i++) {
 		while (o < outer->n_ranges && spend(c) &&
-		       ip_addr_cmp(&outer->range[o].hi, &inner->range[i].hi) < 0)
+		       ip_addr_cmp(&outer->range[o].hi,
+				   &inner->range[i].hi) < 0)
 			o++;
 		if (o == outer->n_ranges ||
 		    !addr_range_covers(&outer->range[o], &inner->range[i]))
@@ -288,7 +291,7 @@ static bool makes_pointless(struct compare *c, const struct rule *r,
 		return false;
 	if (r->deny)
 		return covers_ranges(c, other, r);
-	/* Without addresses only public ones pass: not all that ranges might. */
+	/* Without addresses only public ones pass: others need their rule. */
 	if ((other->n_ranges == 0) != (r->n_ranges == 0))
 		return false;
 	return covers_ranges(c, other, r) && torn_port(c, r, other) == 0;
@@ -304,7 +307,7 @@ static bool shuts(const struct rule *r, const struct rule *other)
 struct standing {
 	const struct rule *shut_by;	/* a deny */
 	const struct rule *said_by;	/* one that says it already */
-	bool said_here;			/* by another pattern of the rule itself */
+	bool said_here;			/* by another pattern of the rule */
 };
 
 static struct standing compare_host(struct compare *c,
@@ -358,8 +361,8 @@ static void tell_host(struct compare *c, const struct ast_host *h,
 			       host, RULE_ARG(r));
 	else if (st->said_here)
 		report_warning(c->report, h->place,
-			       "'%s%s' adds nothing: a wildcard in the same rule "
-			       "covers it", star, host);
+			       "'%s%s' adds nothing: a wildcard in the same "
+			       "rule covers it", star, host);
 	else if (st->said_by)
 		report_warning(c->report, h->place,
 			       "'%s%s' in " RULE_FMT " adds nothing: " RULE_FMT

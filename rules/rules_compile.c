@@ -22,7 +22,7 @@
 #define ARENA_PER_BYTE	64
 #define ARENA_BASE	(256u << 10)
 
-/* --- one rule --------------------------------------------------------------- */
+/* --- one rule ------------------------------------------------------------- */
 
 static int port_cmp(const void *a, const void *b)
 {
@@ -171,7 +171,7 @@ static int compile_rules(struct ruleset *rs, const struct rules_ast *ast)
 	return err;
 }
 
-/* --- hosts ------------------------------------------------------------------ */
+/* --- hosts ---------------------------------------------------------------- */
 
 static int plant_names(struct ruleset *rs, const struct rules_ast *ast)
 {
@@ -205,9 +205,9 @@ static uint32_t *counter_of(struct ruleset *rs, const struct ast_host *h)
 }
 
 /*
- * How many rules stand at each mark.  @last: by node and kind, the number of the
- * rule (from 1) that was counted there last, so that one that names a host twice
- * counts once.
+ * How many rules stand at each mark.  @last: by node and kind, the number of
+ * the rule (from 1) that was counted there last, so that one that names a host
+ * twice counts once.
  */
 static void count_rules(struct ruleset *rs, const struct rules_ast *ast,
 			uint32_t *last, struct rules_report *report)
@@ -323,7 +323,7 @@ static int compile_hosts(struct ruleset *rs, const struct rules_ast *ast,
 	return 0;
 }
 
-/* --- addresses -------------------------------------------------------------- */
+/* --- addresses ------------------------------------------------------------ */
 
 static int compile_spans(struct ruleset *rs, bool deny, struct span_tree *tree)
 {
@@ -350,7 +350,7 @@ static int compile_spans(struct ruleset *rs, bool deny, struct span_tree *tree)
 	return 0;
 }
 
-/* --- the whole -------------------------------------------------------------- */
+/* --- the whole ------------------------------------------------------------ */
 
 /*
  * Of one text it is what sha256sum prints.  A NUL, which no text may hold,

@@ -6,10 +6,10 @@
  * ======
  *
  * One walk over the rules that speak of the host finds everything a verdict
- * needs: the first deny that stands in the way, whether any allow names the host
- * (named), the most specific allow that takes the port too (can), and the most
- * specific one of those that lets the address pass as well (may).  The verdict is
- * then read off, in the order in which a person would ask:
+ * needs: the first deny that stands in the way, whether any allow names the
+ * host (named), the most specific allow that takes the port too (can), and the
+ * most specific one of those that lets the address pass as well (may).  The
+ * verdict is then read off, in the order in which a person would ask:
  *
  *	a deny names the host			host_denied
  *	a deny names the address		address_denied
@@ -23,11 +23,11 @@
  * rules that have addresses and no hosts.
  *
  * An allow lets an address pass when it has ranges and the address lies in one,
- * or when it has none and the address is public.  Addresses of metadata services
- * are excepted by nothing but their own literal.
+ * or when it has none and the address is public.  Addresses of metadata
+ * services are excepted by nothing but their own literal.
  *
- * NAT64's well-known prefix (RFC 6052) is only a way to write an IPv4 address: a
- * range that has the address inside has it as well.
+ * NAT64's well-known prefix (RFC 6052) is only a way to write an IPv4 address:
+ * a range that has the address inside has it as well.
  *
  * In observe mode all that policy says of names and ports is let through and
  * marked; what class an address is of, and which are denied, stays in force.
@@ -51,7 +51,7 @@ struct judge {
 	struct pick can, may;
 };
 
-/* --- single rules ----------------------------------------------------------- */
+/* --- single rules --------------------------------------------------------- */
 
 bool rule_has_port(const struct rule *r, uint16_t port)
 {
@@ -140,7 +140,7 @@ static bool lets_pass(const struct judge *j, const struct rule *r)
 	return false;
 }
 
-/* --- the rules that speak of a host ----------------------------------------- */
+/* --- the rules that speak of a host --------------------------------------- */
 
 void host_rules_start(struct host_rules *it, const struct ruleset *rs,
 		      struct str host)
@@ -204,7 +204,7 @@ const struct rule *host_rules_next(struct host_rules *it)
 	return &it->rs->rule[*it->entry++];
 }
 
-/* --- one question ----------------------------------------------------------- */
+/* --- one question --------------------------------------------------------- */
 
 static bool is_nat64(const struct ip_addr *a)
 {
@@ -415,7 +415,7 @@ void rules_judge(const struct ruleset *rs, const struct rules_question *q,
 		observe(&j, ret);
 }
 
-/* --- a name alone ----------------------------------------------------------- */
+/* --- a name alone --------------------------------------------------------- */
 
 struct shut {
 	const struct ruleset *rs;
@@ -441,8 +441,8 @@ static void on_shut_span(void *arg, const struct span *span)
 }
 
 /*
- * The highest port from @port on that is shut by a deny of the whole host, or of
- * the address of @j where there is one; or 0.
+ * The highest port from @port on that is shut by a deny of the whole host, or
+ * of the address of @j where there is one; or 0.
  */
 static uint32_t shut_until(const struct host_rules *start,
 			   const struct judge *j, uint32_t port)
@@ -536,7 +536,7 @@ enum rules_name_verdict rules_judge_name(const struct ruleset *rs,
 	return RULES_NAME_DENIED;
 }
 
-/* --- a name and an address, on whatever port ------------------------------- */
+/* --- a name and an address, on whatever port ------------------------------ */
 
 static void on_any_span(void *arg, const struct span *span)
 {

@@ -35,7 +35,7 @@ struct parser {
 	uint16_t source;		/* being read */
 	enum section_kind kind;
 	bool refused;			/* the section was; skip its keys */
-	struct str section;		/* as written */
+	struct str section;		/* "allow NAME", with one blank */
 	struct ast_rule *rule;		/* of SECTION_ALLOW and SECTION_DENY */
 	struct str value;		/* of the key being read */
 	uint32_t line;
@@ -233,8 +233,8 @@ static void set_protocol(struct parser *p)
 			     shown(p->value, text), near);
 	else
 		report_error(p->report, place_of(p, p->value),
-			     "unknown protocol '%s'; write 'tcp' with 'ports' for "
-			     "one that penstock.ini(5) does not list",
+			     "unknown protocol '%s'; write 'tcp' with 'ports' "
+			     "for one that penstock.ini(5) does not list",
 			     shown(p->value, text));
 }
 
@@ -244,7 +244,8 @@ static void set_text(struct parser *p, struct ast_text *t, const char *key)
 		return;
 	if (p->value.n > RULES_FREE_TEXT_MAX) {
 		report_error(p->report, here(p),
-			     "'%s' is longer than %d bytes; say it shorter", key,
+			     "'%s' is longer than %d bytes; say it shorter",
+			     key,
 			     RULES_FREE_TEXT_MAX);
 		return;
 	}
@@ -276,8 +277,8 @@ static bool is_plain_word(struct str s)
 static void set_name(struct parser *p)
 {
 	if (p->value.n > RULES_POLICY_NAME_MAX || !is_plain_word(p->value)) {
-		bad_word(p, p->value, "cannot be a policy's name; write up to 64 "
-			 "letters, digits, '.', '_' and '-'");
+		bad_word(p, p->value, "cannot be a policy's name; write up to "
+			 "64 letters, digits, '.', '_' and '-'");
 		return;
 	}
 	set_text(p, &p->ast->name, "name");
@@ -351,8 +352,8 @@ static void unknown_key(struct parser *p, struct str word)
 			     shown(word, text), STR_ARG(p->section), near);
 	else
 		report_error(p->report, here(p),
-			     "unknown key '%s' in [%.*s]; penstock.ini(5) lists "
-			     "the keys", shown(word, text),
+			     "unknown key '%s' in [%.*s]; penstock.ini(5) "
+			     "lists the keys", shown(word, text),
 			     STR_ARG(p->section));
 }
 
@@ -402,8 +403,8 @@ static void on_key(void *arg, unsigned line, struct str section,
 	}
 	if (str_empty(value)) {
 		report_error(p->report, here(p),
-			     "'%s' is empty; give it a value, or leave the line "
-			     "out", key->word);
+			     "'%s' is empty; give it a value, or leave the "
+			     "line out", key->word);
 		if (p->rule)
 			p->rule->broken = true;
 		return;
@@ -435,23 +436,38 @@ static void begin_policy(struct parser *p, struct str behind)
 	p->kind = SECTION_POLICY;
 	if (!str_empty(behind)) {
 		report_error(p->report, here(p),
-			     "[policy] has no name in its brackets; write 'name = "
-			     "...' below it");
+			     "[policy] has no name in its brackets; write "
+			     "'name = ...' below it");
 		refuse_section(p);
 	} else if (p->source > 0) {
 		report_error(p->report, here(p),
-			     "[policy] may stand in the first file only; take it "
-			     "out here");
+			     "[policy] may stand in the first file only; take "
+			     "it out here");
 		refuse_section(p);
 	} else if (p->ast->policy_place.line != 0) {
 		report_error(p->report, here(p),
-			     "[policy] stands here again, first in %s; join the "
-			     "two", place_text(p->report, p->ast->policy_place,
-					       where));
+			     "[policy] stands here again, first in %s; join "
+			     "the two",
+			     place_text(p->report, p->ast->policy_place,
+					where));
 		refuse_section(p);
 	} else {
 		p->ast->policy_place = here(p);
 	}
+}
+
+/* What messages call the section: its two words, whatever stood between. */
+static void set_section_text(struct parser *p, struct str name)
+{
+	struct str word = str_from(section_words[p->kind]);
+	char *text = take(p, word.n + 1 + name.n);
+
+	if (!text)
+		return;
+	memcpy(text, word.p, word.n);
+	text[word.n] = ' ';
+	memcpy(text + word.n + 1, name.p, name.n);
+	p->section = str_make(text, word.n + 1 + name.n);
 }
 
 static void add_rule(struct parser *p, struct str name)
@@ -478,6 +494,7 @@ static void add_rule(struct parser *p, struct str name)
 	p->ast->rules_end = &rule->next;
 	p->ast->n_rules++;
 	p->rule = rule;
+	set_section_text(p, name);
 }
 
 static void begin_rule(struct parser *p, struct str name)
@@ -488,23 +505,23 @@ static void begin_rule(struct parser *p, struct str name)
 
 	if (str_empty(name)) {
 		report_error(p->report, here(p),
-			     "[%s] has no name; write [%s NAME], the name is what "
-			     "records show", word, word);
+			     "[%s] has no name; write [%s NAME], the name is "
+			     "what records show", word, word);
 		refuse_section(p);
 		return;
 	}
 	if (!is_plain_word(name)) {
 		report_error(p->report, here(p),
-			     "'%s' cannot be a rule's name; write letters, digits, "
-			     "'.', '_' and '-'", shown(name, text));
+			     "'%s' cannot be a rule's name; write letters, "
+			     "digits, '.', '_' and '-'", shown(name, text));
 		refuse_section(p);
 		return;
 	}
 	same = find_rule(p->ast, p->kind == SECTION_DENY, name);
 	if (same) {
 		report_error(p->report, here(p),
-			     "[%s %.*s] stands here again, first in %s; join the "
-			     "two, or name this one otherwise", word,
+			     "[%s %.*s] stands here again, first in %s; join "
+			     "the two, or name this one otherwise", word,
 			     STR_ARG(name),
 			     place_text(p->report, same->place, where));
 		refuse_section(p);
@@ -513,7 +530,8 @@ static void begin_rule(struct parser *p, struct str name)
 	add_rule(p, name);
 }
 
-static void unknown_section(struct parser *p, struct str first)
+static void unknown_section(struct parser *p, struct str whole,
+			    struct str first)
 {
 	static const char *const words[] = { "policy", "allow", "deny", NULL };
 	const char *near = ini_did_you_mean(first, words);
@@ -522,13 +540,13 @@ static void unknown_section(struct parser *p, struct str first)
 	if (near)
 		report_error(p->report, here(p),
 			     "unknown section [%s]; did you mean [%s%s]?",
-			     shown(p->section, text), near,
+			     shown(whole, text), near,
 			     str_eq(str_from(near), STR("policy")) ? "" :
 			     " NAME");
 	else
 		report_error(p->report, here(p),
 			     "unknown section [%s]; there are [policy], [allow "
-			     "NAME] and [deny NAME]", shown(p->section, text));
+			     "NAME] and [deny NAME]", shown(whole, text));
 	refuse_section(p);
 }
 
@@ -543,17 +561,15 @@ static void on_section(void *arg, unsigned line, struct str name)
 	p->refused = false;
 	if (p->no_memory)
 		return;
-	p->section = keep(p, str_trim(name));
+	p->section = str_from(section_words[SECTION_POLICY]);
 	str_word(&rest, &first);
 	rest = str_trim(rest);
 	for (int kind = SECTION_POLICY; kind < SECTION_KINDS; kind++) {
 		if (str_eq(first, str_from(section_words[kind])))
 			p->kind = (enum section_kind)kind;
 	}
-	if (p->no_memory)
-		return;
 	if (p->kind == SECTION_NONE)
-		unknown_section(p, first);
+		unknown_section(p, str_trim(name), first);
 	else if (p->kind == SECTION_POLICY)
 		begin_policy(p, rest);
 	else

@@ -58,14 +58,15 @@ static const char *host_byte_fault(struct str word)
 		unsigned char c = (unsigned char)word.p[i];
 
 		if (c >= 0x80)
-			return "has letters outside ASCII; write the A-label that "
-			       "DNS uses, which begins with \"xn--\" (idn2 NAME "
-			       "prints it)";
+			return "has letters outside ASCII; write the A-label "
+			       "that DNS uses, which begins with \"xn--\" "
+			       "(idn2 NAME prints it)";
 		if (c < ' ' || c == 0x7f)
 			return "has a control byte in it";
 	}
 	if (word.p[0] == ';' || word.p[0] == '#')
-		return "looks like a comment; comments stand on lines of their own";
+		return "looks like a comment; comments stand on lines of their "
+		       "own";
 	if (has_any(word, ","))
 		return "has a comma in it; separate words by blanks";
 	if (has_any(word, "\"'`"))
@@ -75,8 +76,8 @@ static const char *host_byte_fault(struct str word)
 	if (has_any(word, "%"))
 		return "has a '%' in it, which no host name may hold";
 	if (has_any(word, "^$()|?+\\{}"))
-		return "looks like a regular expression; write a host, or *.NAME "
-		       "for all names below it";
+		return "looks like a regular expression; write a host, or "
+		       "*.NAME for all names below it";
 	return NULL;
 }
 
@@ -122,12 +123,12 @@ static const char *host_name_fault(struct str name)
 		if (label.n > HOST_LABEL_MAX_LEN)
 			return "has a label of more than 63 bytes";
 		if (has_any(label, "*"))
-			return "has a '*' inside; the one wildcard is \"*.\" in front "
-			       "of a name, for all names below it";
+			return "has a '*' inside; the one wildcard is \"*.\" "
+			       "in front of a name, for all names below it";
 		if (label.n >= 4 &&
 		    str_ieq(str_make(label.p, 4), STR("xn--")))
-			return "has an \"xn--\" label that is not the A-label of "
-			       "anything, or ends in a number";
+			return "has an \"xn--\" label that is not the A-label "
+			       "of anything, or ends in a number";
 	}
 	return "is no host name: labels are made of letters, digits, '-' and "
 	       "'_', and the last one is not a number";
@@ -150,8 +151,8 @@ static const char *host_allow_fault(const struct host_pattern *p)
 	if (!has_one_label(&p->name))
 		return NULL;
 	if (p->kind == HOST_BELOW)
-		return "would allow a whole top-level domain; a wildcard needs at "
-		       "least two labels behind \"*.\"";
+		return "would allow a whole top-level domain; a wildcard needs "
+		       "at least two labels behind \"*.\"";
 	return "is a top-level domain alone; write the whole name of the host";
 }
 
@@ -176,9 +177,9 @@ int host_pattern_parse(struct str word, bool deny, struct host_pattern *ret,
 			p.kind = HOST_BELOW;
 			name = str_make(word.p + 2, word.n - 2);
 		} else if (word.p[0] == '.') {
-			return refuse(ret_why, "begins with a dot; write *.NAME "
-				      "for all names below NAME, and NAME itself "
-				      "if that is meant too");
+			return refuse(ret_why, "begins with a dot; write "
+				      "*.NAME for all names below NAME, and "
+				      "NAME itself if that is meant too");
 		}
 		if (host_name_parse(name, &p.name) < 0)
 			return refuse(ret_why, host_name_fault(name));
@@ -256,9 +257,10 @@ static const char *range_fault(const struct addr_range *r, bool deny)
 		/* A deny of more than that is clear, and does no harm. */
 		if (deny ? addr_range_covers(&own, r) :
 			   addr_range_meets(&own, r))
-			return "touches 198.18.0.0/15 or fd70:656e:7374:6f63::/64, "
-			       "out of which names get their addresses in a "
-			       "sandbox; write the ranges beside it";
+			return "touches 198.18.0.0/15 or "
+			       "fd70:656e:7374:6f63::/64, out of which names "
+			       "get their addresses in a sandbox; write the "
+			       "ranges beside it";
 	}
 	return NULL;
 }
@@ -268,18 +270,19 @@ static const char *addr_fault(struct str word)
 	if (has_any(word, "%"))
 		return "has a zone; write the address without it";
 	if (word.p[0] == '[')
-		return "has brackets; write the address without them, and a port "
-		       "under 'ports'";
+		return "has brackets; write the address without them, and a "
+		       "port under 'ports'";
 	if (word.p[0] == ';' || word.p[0] == '#')
-		return "looks like a comment; comments stand on lines of their own";
+		return "looks like a comment; comments stand on lines of their "
+		       "own";
 	if (has_any(word, ","))
 		return "has a comma in it; separate words by blanks";
 	if (str_eq(word, STR("*")))
-		return "is no address; all of them are \"0.0.0.0/0 ::/0\", in a "
-		       "deny rule only";
-	return "is no address; write ADDRESS, ADDRESS/BITS or FIRST-LAST (IPv4 as "
-	       "four decimal numbers without leading zeros), and names under "
-	       "'hosts'";
+		return "is no address; all of them are \"0.0.0.0/0 ::/0\", in "
+		       "a deny rule only";
+	return "is no address; write ADDRESS, ADDRESS/BITS or FIRST-LAST (IPv4 "
+	       "as four decimal numbers without leading zeros), and names "
+	       "under 'hosts'";
 }
 
 int addr_range_parse(struct str word, bool deny, struct addr_range *ret,
@@ -305,9 +308,10 @@ int addr_range_parse(struct str word, bool deny, struct addr_range *ret,
 		int err = ip_net_parse(word, &net);
 
 		if (err == -ERANGE)
-			return refuse(ret_why, "has bits set behind its prefix; "
-				      "write the network's first address "
-				      "(192.0.2.0/24, not 192.0.2.7/24)");
+			return refuse(ret_why, "has bits set behind its "
+				      "prefix; write the network's first "
+				      "address (192.0.2.0/24, not "
+				      "192.0.2.7/24)");
 		if (err < 0)
 			return refuse(ret_why, addr_fault(word));
 		r = range_of_net(&net);
@@ -326,10 +330,11 @@ static const char *port_fault(struct str word)
 	if (has_any(word, ","))
 		return "has a comma in it; separate words by blanks";
 	if (word.p[0] == ';' || word.p[0] == '#')
-		return "looks like a comment; comments stand on lines of their own";
+		return "looks like a comment; comments stand on lines of their "
+		       "own";
 	if (ascii_is_digit(word.p[0]) && str_chr(word, '/') == word.n)
-		return "is no port; ports are 1 to 65535, without leading zeros, "
-		       "ranges are FIRST-LAST";
+		return "is no port; ports are 1 to 65535, without leading "
+		       "zeros, ranges are FIRST-LAST";
 	return "is no port; write numbers (443), ranges (8000-8100) or '*' for "
 	       "all, and the name of a protocol under 'protocol'";
 }

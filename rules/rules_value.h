@@ -3,8 +3,8 @@
  * rules_value.h - single words of a rule: a host, a range, some ports
  *
  * The policy file and --allow share these readers, so that neither takes what
- * the other refuses.  Each refusal comes with words that hold the mend; they are
- * constants, to be shown behind the offending word.
+ * the other refuses.  Each refusal comes with words that hold the mend; they
+ * are constants, to be shown behind the offending word.
  */
 #ifndef RULES_RULES_VALUE_H
 #define RULES_RULES_VALUE_H
@@ -19,13 +19,13 @@
 
 enum host_pattern_kind {
 	HOST_EXACT,	/* api.example.com: that name alone */
-	HOST_BELOW,	/* *.example.com: every name below, not the name itself */
+	HOST_BELOW,	/* *.example.com: each name below, not itself */
 	HOST_ANY,	/* *: each host, with a name or without; deny only */
 };
 
 struct host_pattern {
 	enum host_pattern_kind kind;
-	struct host_name name;		/* without the "*."; unset for HOST_ANY */
+	struct host_name name;	/* without the "*."; unset for HOST_ANY */
 };
 
 /* Both ends belong to it and are of one family. */
@@ -44,7 +44,8 @@ struct port_range {
  * Return: 0 or -EINVAL
  */
 NODISCARD int host_pattern_parse(struct str word, bool deny,
-				 struct host_pattern *ret, const char **ret_why);
+				 struct host_pattern *ret,
+				 const char **ret_why);
 
 /* One word of `addresses`: ADDRESS, ADDRESS/BITS or ADDRESS-ADDRESS. */
 NODISCARD int addr_range_parse(struct str word, bool deny,

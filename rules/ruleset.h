@@ -33,7 +33,7 @@ struct rule {
 	const struct rules_protocol *protocol;	/* NULL: each port's own */
 	struct port_range *port;	/* sorted, apart */
 	size_t n_ports;
-	struct addr_range *range;	/* sorted, apart; none: not restricted */
+	struct addr_range *range;	/* sorted, apart; none: any */
 	size_t n_ranges;
 	/*
 	 * Addresses of metadata services that stand alone in the rule.  A range
@@ -47,7 +47,7 @@ struct rule {
 struct host_mark {
 	uint32_t exact, n_exact;	/* that speak of the name itself */
 	uint32_t below, n_below;	/* that speak of every name below it */
-	bool leads_on;			/* an allow rule speaks of names below it */
+	bool leads_on;			/* to names that an allow has */
 };
 
 struct ruleset {
@@ -68,7 +68,7 @@ struct ruleset {
 };
 
 bool rule_has_port(const struct rule *r, uint16_t port);
-/* Is @a in the rule's own ranges?  Whether it may be dialled is another thing. */
+/* Is @a in the rule's own ranges?  That is not yet a permission. */
 bool rule_has_addr(const struct rule *r, const struct ip_addr *a);
 /* A deny of every port, whatever the address. */
 bool rule_denies_all(const struct rule *r);
@@ -95,7 +95,8 @@ struct host_rules {
 	unsigned rank;			/* of the rule just given */
 };
 
-#define HOST_RANK_EXACT	(HOST_LABELS_MAX + 1)	/* then labels, then 0 for "*" */
+/* Below it a wildcard's number of labels, and 0 for "*". */
+#define HOST_RANK_EXACT	(HOST_LABELS_MAX + 1)
 
 void host_rules_start(struct host_rules *it, const struct ruleset *rs,
 		      struct str host);

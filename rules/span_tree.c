@@ -2,7 +2,8 @@
 /*
  * span_tree.c - which ranges hold an address
  *
- * ip_addr_cmp() orders all of IPv4 before all of IPv6, so both live in one tree.
+ * ip_addr_cmp() orders all of IPv4 before all of IPv6, so both live in one
+ * tree.
  */
 #include "rules/span_tree.h"
 
@@ -33,7 +34,8 @@ static struct ip_addr mark_highest(struct span *s, size_t n)
 	if (mid > 0)
 		highest = later(highest, mark_highest(s, mid));
 	if (n - mid > 1)
-		highest = later(highest, mark_highest(s + mid + 1, n - mid - 1));
+		highest = later(highest,
+				mark_highest(s + mid + 1, n - mid - 1));
 	s[mid].highest = highest;
 	return highest;
 }

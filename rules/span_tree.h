@@ -2,10 +2,10 @@
 /*
  * span_tree.h - which ranges hold an address
  *
- * Ranges may nest and overlap.  They are kept in one array sorted by their lower
- * ends, read as a balanced tree (the middle of each part is its root) in which
- * every root also knows the highest end below it: a lookup skips what ends too
- * early or begins too late, and needs no memory of its own.
+ * Ranges may nest and overlap.  They are kept in one array sorted by their
+ * lower ends, read as a balanced tree (the middle of each part is its root) in
+ * which every root also knows the highest end below it: a lookup skips what
+ * ends too early or begins too late, and needs no memory of its own.
  */
 #ifndef RULES_SPAN_TREE_H
 #define RULES_SPAN_TREE_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rules_fuzz.c - any bytes as a policy: it is refused with words, or its verdicts
+ * rules_fuzz.c - any bytes as a policy: it is refused with words, or its
+ * verdicts
  *                hang together
  *
  * What must hold of every policy that compiles:

@@ -90,9 +90,11 @@ static void what_is_no_name_is_refused(void **state)
 static void a_last_label_that_is_a_number_is_refused(void **state)
 {
 	static const struct spelling s[] = {
-		{ "127.1", NULL }, { "127.0.0.1", NULL }, { "127.0.0.1.", NULL },
+		{ "127.1", NULL }, { "127.0.0.1", NULL }, { "127.0.0.1.",
+		  NULL },
 		{ "2130706433", NULL }, { "0x7f000001", NULL },
-		{ "0X7F.1", NULL }, { "0177.0.0.1", NULL }, { "010.0.0.1", NULL },
+		{ "0X7F.1", NULL }, { "0177.0.0.1", NULL }, { "010.0.0.1",
+		  NULL },
 		{ "1.2.3.4.5", NULL }, { "example.0x", NULL },
 		{ "example.0xab", NULL }, { "example.1", NULL },
 		{ "example.1a", "example.1a" },

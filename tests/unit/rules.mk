@@ -5,7 +5,7 @@ RULES_TEST_LDADD = rules/librules.a base/libbase.a $(RULES_LIBS) $(BASE_LIBS) \
 EXTRA_DIST += %D%/rules_kit.h
 
 rules_tests = %D%/host_name_test %D%/rules_allow_test %D%/rules_check_test \
-	%D%/rules_match_test %D%/rules_property_test \
+	%D%/rules_manual_test %D%/rules_match_test %D%/rules_property_test \
 	%D%/rules_value_test
 check_PROGRAMS += $(rules_tests)
 TESTS += $(rules_tests)
@@ -27,3 +27,6 @@ TESTS += $(rules_tests)
 %C%_rules_allow_test_SOURCES = %D%/rules_allow_test.c
 %C%_rules_allow_test_CPPFLAGS = $(RULES_TEST_CPPFLAGS)
 %C%_rules_allow_test_LDADD = $(RULES_TEST_LDADD)
+%C%_rules_manual_test_SOURCES = %D%/rules_manual_test.c
+%C%_rules_manual_test_CPPFLAGS = $(RULES_TEST_CPPFLAGS)
+%C%_rules_manual_test_LDADD = $(RULES_TEST_LDADD)

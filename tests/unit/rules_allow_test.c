@@ -13,10 +13,12 @@ static void an_argument_becomes_a_rule(void **state)
 	static const struct {
 		const char *argument, *text;
 	} cases[] = {
-		{ "pypi.org", "[allow allow-7]\nhosts = pypi.org\n"
-		  REASON("pypi.org") },
-		{ "PyPI.org.", "[allow allow-7]\nhosts = PyPI.org.\n"
-		  REASON("PyPI.org.") },
+		{ "api.example.org", "[allow allow-7]\nhosts = "
+				     "api.example.org\n"
+		  REASON("api.example.org") },
+		{ "Api.Example.ORG.", "[allow allow-7]\nhosts = "
+				      "Api.Example.ORG.\n"
+		  REASON("Api.Example.ORG.") },
 		{ "a.example:22", "[allow allow-7]\nhosts = a.example\n"
 		  "ports = 22\n" REASON("a.example:22") },
 		{ "*.b.example:8000-8100", "[allow allow-7]\n"
@@ -45,7 +47,8 @@ static void an_argument_becomes_a_rule(void **state)
 		struct buf out = BUF_INIT(4096);
 		const char *why = NULL;
 
-		if (rules_allow_text(str_from(cases[i].argument), 7, &out, &why))
+		if (rules_allow_text(str_from(cases[i].argument), 7, &out,
+		&why))
 			fail_msg("'%s' %s", cases[i].argument, why);
 		assert_string_equal(buf_cstr(&out), cases[i].text);
 		rules_unref(compile_good(buf_cstr(&out)));
@@ -60,7 +63,8 @@ static void what_is_no_host_and_port_is_refused(void **state)
 		const char *argument, *why;
 	} cases[] = {
 		{ "", "is not one plain word" },
-		{ "example.com\nhosts = evil.example", "is not one plain word" },
+		{ "example.com\nhosts = evil.example",
+		  "is not one plain word" },
 		{ "example.com\n[allow x]", "is not one plain word" },
 		{ "example.com\r", "is not one plain word" },
 		{ "a.example\"; x'", "is not one plain word" },
@@ -102,7 +106,8 @@ static void what_is_no_host_and_port_is_refused(void **state)
 		{ "8.0.0.0/5", "is not a public address" },
 		{ "::ffff:10.0.0.1", "is an IPv4 address written as IPv6" },
 		{ "169.254.169.254", "metadata service, which --allow never" },
-		{ "[fd00:ec2::254]:80", "metadata service, which --allow never" },
+		{ "[fd00:ec2::254]:80",
+		  "metadata service, which --allow never" },
 		{ "198.18.0.1", "touches 198.18.0.0/15" },
 		{ "0.0.0.0/0", "touches 198.18.0.0/15" },
 	};

@@ -62,19 +62,25 @@ static void check_silent(const char *text)
 static void sections_and_keys_are_known_or_refused(void **state)
 {
 	static const struct fault f[] = {
-		{ "[alow x]\n", "p.ini:1:0: error: unknown section [alow x]; did "
+		{ "[alow x]\n", "p.ini:1:0: error: unknown section [alow x]; "
+				"did "
 		  "you mean [allow NAME]?" },
-		{ "[polcy]\n", "1:0: error: unknown section [polcy]; did you mean "
+		{ "[polcy]\n", "1:0: error: unknown section [polcy]; did you "
+			       "mean "
 		  "[policy]?" },
-		{ "[something]\n", "1:0: error: unknown section [something]; there "
+		{ "[something]\n", "1:0: error: unknown section [something]; "
+				   "there "
 		  "are" },
 		{ "[ALLOW x]\n", "unknown section [ALLOW x]; did you mean" },
-		{ "[allow]\nhosts = a.example\n", "1:0: error: [allow] has no name" },
+		{ "[allow]\nhosts = a.example\n", "1:0: error: [allow] has no "
+						  "name" },
 		{ "[deny]\n", "1:0: error: [deny] has no name" },
-		{ "[allow a b]\n", "1:0: error: 'a b' cannot be a rule's name" },
+		{ "[allow a b]\n",
+		  "1:0: error: 'a b' cannot be a rule's name" },
 		{ "[allow \"a\"]\n", "cannot be a rule's name" },
 		{ "[policy x]\n", "1:0: error: [policy] has no name in its" },
-		{ "[policy]\n[policy]\n", "2:0: error: [policy] stands here again, "
+		{ "[policy]\n[policy]\n", "2:0: error: [policy] stands here "
+					  "again, "
 		  "first in p.ini:1" },
 		{ HOSTS "a.example\n[deny a]\nhosts = b.example\n[allow a]\n"
 		  "hosts = c.example\n",
@@ -83,34 +89,43 @@ static void sections_and_keys_are_known_or_refused(void **state)
 		  "3:0: error: [allow a] stands here again, first in p.ini:1" },
 		/* ux.md */
 		{ "[allow issue-tracker]\nhost = api.example.com\n",
-		  "2:0: error: unknown key 'host' in [allow issue-tracker]; did "
+		  "2:0: error: unknown key 'host' in [allow issue-tracker]; "
+		  "did "
 		  "you mean 'hosts'?" },
 		{ ALLOW "frobnicate = 1\n", "2:0: error: unknown key "
 		  "'frobnicate' in [allow a]; penstock.ini(5)" },
-		{ ALLOW "mode = observe\n", "2:0: error: 'mode' has no place in "
+		{ ALLOW "mode = observe\n", "2:0: error: 'mode' has no place "
+					    "in "
 		  "[allow a]; it belongs in [policy]" },
 		{ "[policy]\nhosts = a.example\n", "2:0: error: 'hosts' has no "
 		  "place in [policy]; it belongs in [allow NAME]" },
-		{ "hosts = a.example\n", "1:0: error: 'hosts' stands before the "
+		{ "hosts = a.example\n", "1:0: error: 'hosts' stands before "
+					 "the "
 		  "first section" },
 		{ "[policy]\nname =\n", "2:0: error: 'name' is empty" },
 		{ HOSTS "\n", "2:0: error: 'hosts' is empty" },
-		{ "[policy]\nname = a\nname = b\n", "3:0: error: 'name' stands in "
+		{ "[policy]\nname = a\nname = b\n", "3:0: error: 'name' stands "
+						    "in "
 		  "[policy] twice, first in line 2" },
-		{ ALLOW "reason = a\nreason = b\n", "3:0: error: 'reason' stands "
+		{ ALLOW "reason = a\nreason = b\n", "3:0: error: 'reason' "
+						    "stands "
 		  "in [allow a] twice, first in line 2" },
 		{ HOSTS "a.example\nprotocol = ssh\nprotocol = http\n",
 		  "4:0: error: 'protocol' stands in [allow a] twice" },
-		{ "[policy]\nmode = observ\n", "2:8: error: unknown mode 'observ'; "
+		{ "[policy]\nmode = observ\n", "2:8: error: unknown mode "
+					       "'observ'; "
 		  "did you mean 'observe'?" },
-		{ "[policy]\nmode = on\n", "2:8: error: unknown mode 'on'; write "
+		{ "[policy]\nmode = on\n", "2:8: error: unknown mode 'on'; "
+					   "write "
 		  "'enforce' or 'observe'" },
-		{ "[policy]\nname = two words\n", "2:8: error: 'two words' cannot "
+		{ "[policy]\nname = two words\n", "2:8: error: 'two words' "
+						  "cannot "
 		  "be a policy's name" },
 		{ "[policy]\nname: x\n", "2:5: error: write 'key = value'" },
 		{ "[policy\n", "1:8: error: a section line must end" },
 		/* POL-16: not trimmed, but never ignored either. */
-		{ HOSTS "a.example\n  ports = 22\n", "3:1: error: a line must not "
+		{ HOSTS "a.example\n  ports = 22\n", "3:1: error: a line must "
+						     "not "
 		  "begin with a blank" },
 	};
 
@@ -125,19 +140,23 @@ static void hosts_are_refused_with_the_mend(void **state)
 		{ HOSTS "*\n", "2:9: error: '*' would allow every host" },
 		{ HOSTS "*.com\n", "2:9: error: '*.com' would allow a whole "
 		  "top-level domain" },
-		{ HOSTS "com\n", "2:9: error: 'com' is a top-level domain alone" },
+		{ HOSTS "com\n",
+		  "2:9: error: 'com' is a top-level domain alone" },
 		{ HOSTS "a.example *.com\n", "2:19: error: '*.com'" },
 		{ HOSTS "b\xc3\xbc" "cher.example\n", "2:9: error: "
-		  "'b\\xc3\\xbccher.example' has letters outside ASCII; write the "
+		  "'b\\xc3\\xbccher.example' has letters outside ASCII; write "
+		  "the "
 		  "A-label that DNS uses, which begins with \"xn--\"" },
-		{ HOSTS "10.0.0.1\n", "is an address, not a name; write it under "
+		{ HOSTS "10.0.0.1\n", "is an address, not a name; write it "
+				      "under "
 		  "'addresses'" },
 		{ HOSTS "2600::1\n", "is an address" },
 		{ HOSTS "[2600::1]\n", "is an address" },
 		{ HOSTS "10.0.0.0/8\n", "is a network" },
 		{ HOSTS "https://a.example/\n", "is a URL" },
 		{ HOSTS "a.example/x\n", "has a path in it" },
-		{ HOSTS "a.example:22\n", "has a port in it; write the port under "
+		{ HOSTS "a.example:22\n", "has a port in it; write the port "
+					  "under "
 		  "'ports'" },
 		{ HOSTS "a.example, b.example\n", "has a comma in it; separate "
 		  "words by blanks" },
@@ -146,7 +165,8 @@ static void hosts_are_refused_with_the_mend(void **state)
 		{ HOSTS "a%2eexample\n", "has a '%' in it" },
 		{ HOSTS "^a\\.example$\n", "looks like a regular expression" },
 		{ HOSTS "(a|b).example\n", "looks like a regular expression" },
-		{ HOSTS "a.example ; the first\n", "2:19: error: ';' looks like a "
+		{ HOSTS "a.example ; the first\n", "2:19: error: ';' looks "
+						   "like a "
 		  "comment; comments stand on lines of their own" },
 		{ HOSTS "a.example # x\n", "looks like a comment" },
 		{ HOSTS ".a.example\n", "begins with a dot; write *.NAME" },
@@ -158,15 +178,16 @@ static void hosts_are_refused_with_the_mend(void **state)
 		{ HOSTS "a..example\n", "has an empty label" },
 		{ HOSTS "a.example..\n", "has an empty label" },
 		{ HOSTS "*.\n", "'*.' is no host name" },
-		{ HOSTS "xn--example-.com\n", "has an \"xn--\" label that is not" },
+		{ HOSTS "xn--example-.com\n", "has an \"xn--\" label that is "
+					      "not" },
 		{ HOSTS "127.1\n", "is no host name" },
 		{ HOSTS "0x7f000001\n", "is no host name" },
 		{ HOSTS "a!b.example\n", "is no host name" },
 		{ HOSTS "printer.local\n", "is never asked of the DNS" },
 		{ HOSTS "localhost\n", "is never asked of the DNS" },
 		/* 64 bytes */
-		{ HOSTS "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-		  "aaaaaaaa.example\n", "has a label of more than 63 bytes" },
+		{ HOSTS "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+		  "aaaaaaaaaaaaaaaaaaaaaaaa.example\n", "has a label of more than 63 bytes" },
 		/* In a deny rule, too. */
 		{ "[deny a]\nhosts = a,b\n", "has a comma in it" },
 	};
@@ -188,7 +209,8 @@ static void a_deny_may_say_more_than_an_allow(void **state)
 static void addresses_ports_and_protocols_are_checked(void **state)
 {
 	static const struct fault f[] = {
-		{ ADDRS "10.0.0.1/8\n", "4:13: error: '10.0.0.1/8' has bits set "
+		{ ADDRS "10.0.0.1/8\n", "4:13: error: '10.0.0.1/8' has bits "
+					"set "
 		  "behind its prefix" },
 		{ ADDRS "010.0.0.1\n", "is no address" },
 		{ ADDRS "example.com\n", "is no address" },
@@ -196,7 +218,8 @@ static void addresses_ports_and_protocols_are_checked(void **state)
 		{ ADDRS "[::1]\n", "has brackets" },
 		{ ADDRS "10.0.0.2-10.0.0.1\n", "ends before it begins" },
 		{ ADDRS "10.0.0.1-::1\n", "mixes IPv4 and IPv6" },
-		{ ADDRS "::ffff:10.0.0.1\n", "is an IPv4 address written as IPv6" },
+		{ ADDRS "::ffff:10.0.0.1\n", "is an IPv4 address written as "
+					     "IPv6" },
 		{ ADDRS "198.18.0.1\n", "touches 198.18.0.0/15" },
 		{ ADDRS "fd00::/8\n", "touches 198.18.0.0/15 or" },
 		{ ADDRS "*\n", "is no address; all of them are" },
@@ -210,18 +233,23 @@ static void addresses_ports_and_protocols_are_checked(void **state)
 		  "protocol 'htps'; did you mean 'https'?" },
 		{ HOSTS "a.example\nprotocol = gopher-ng\n", "unknown protocol "
 		  "'gopher-ng'; write 'tcp' with 'ports'" },
-		{ HOSTS "a.example\nprotocol = tcp\n", "3:0: error: protocol 'tcp' "
+		{ HOSTS "a.example\nprotocol = tcp\n", "3:0: error: protocol "
+						       "'tcp' "
 		  "has no port of its own; write 'ports' in [allow a]" },
 		{ "[deny a]\nhosts = a.example\nprotocol = ssh\nports = 22\n",
 		  "3:0: error: [deny a] is judged by ports" },
-		{ "[deny a]\nhosts = a.example\nprotocol = tcp\n", "has no port" },
+		{ "[deny a]\nhosts = a.example\nprotocol = tcp\n",
+		  "has no port" },
 		{ ALLOW "reason = x\n", "1:0: error: [allow a] has nothing to "
 		  "match on" },
 		{ ALLOW, "1:0: error: [allow a] has nothing to match on" },
-		{ "[deny a]\nports = 22\n", "1:0: error: [deny a] has nothing to "
+		{ "[deny a]\nports = 22\n", "1:0: error: [deny a] has nothing "
+					    "to "
 		  "match on; give it 'hosts' or 'addresses' (hosts = *" },
-		{ ALLOW "addresses = 10.20.0.0/16\n", "2:0: error: [allow a] opens "
-		  "addresses that are not public ('10.20.0.0/16': private); say "
+		{ ALLOW "addresses = 10.20.0.0/16\n", "2:0: error: [allow a] "
+						      "opens "
+		  "addresses that are not public ('10.20.0.0/16': private); "
+		  "say "
 		  "why with 'reason'" },
 		{ HOSTS "a.example\naddresses = 9.0.0.0-10.0.0.0\n",
 		  "opens addresses that are not public" },
@@ -264,17 +292,21 @@ static void doubts_are_warnings(void **state)
 {
 	static const struct fault f[] = {
 		{ "[policy]\n", "1:0: warning: [policy] is empty" },
-		{ "[policy]\nmode = observe\n", "2:0: warning: 'mode = observe' lets" },
+		{ "[policy]\nmode = observe\n", "2:0: warning: 'mode = "
+						"observe' lets" },
 		/* ux.md */
 		{ "[allow build-cache]\nhosts = cache.example\n"
 		  "addresses = 10.20.0.0/16\nreason = x\n",
 		  "1:0: warning: [allow build-cache] opens a private range and "
 		  "has no 'owner'" },
-		{ ADDRS "169.254.0.0/16\n", "4:0: warning: '169.254.0.0/16' does "
+		{ ADDRS "169.254.0.0/16\n", "4:0: warning: '169.254.0.0/16' "
+					    "does "
 		  "not open 169.254.169.254" },
-		{ HOSTS "a.example a.example\n", "2:0: warning: 'a.example' stands "
+		{ HOSTS "a.example a.example\n", "2:0: warning: 'a.example' "
+						 "stands "
 		  "in [allow a] twice" },
-		{ HOSTS "*.b.example c.b.example\n", "2:0: warning: 'c.b.example' "
+		{ HOSTS "*.b.example c.b.example\n", "2:0: warning: "
+						     "'c.b.example' "
 		  "adds nothing: a wildcard in the same rule covers it" },
 	};
 
@@ -287,19 +319,22 @@ static void what_a_deny_shuts_is_told(void **state)
 {
 	static const struct fault f[] = {
 		{ HOSTS "api.example.com\n[deny all]\nhosts = *\n",
-		  "1:0: warning: [allow a] can never match: [deny all] (p.ini:3) "
+		  "1:0: warning: [allow a] can never match: [deny all] "
+		  "(p.ini:3) "
 		  "denies all of it" },
 		{ HOSTS "x.example.com *.y.example.com\n[deny d]\n"
 		  "hosts = *.example.com\n",
 		  "1:0: warning: [allow a] can never match: [deny d]" },
 		{ HOSTS "x.example.com other.example.net\n[deny d]\n"
 		  "hosts = *.example.com\n",
-		  "2:0: warning: 'x.example.com' in [allow a] can never be reached: "
+		  "2:0: warning: 'x.example.com' in [allow a] can never be "
+		  "reached: "
 		  "[deny d] (p.ini:3) denies it" },
 		{ PORTS "22\n[deny d]\nhosts = example.com\nports = 1-100\n",
 		  "1:0: warning: [allow a] can never match" },
 		{ "[allow a]\naddresses = 8.8.8.0/24\n[deny d]\n"
-		  "addresses = 8.0.0.0/8\n", "1:0: warning: [allow a] can never "
+		  "addresses = 8.0.0.0/8\n", "1:0: warning: [allow a] can "
+					     "never "
 		  "match: [deny d] (p.ini:3)" },
 		{ "[allow a]\naddresses = 8.8.8.0/24\n[deny d]\nhosts = *\n",
 		  "1:0: warning: [allow a] can never match" },
@@ -309,7 +344,8 @@ static void what_a_deny_shuts_is_told(void **state)
 	check_warnings(f, ARRAY_SIZE(f));
 	/* Something is left. */
 	check_silent(HOSTS "*.example.com\n[deny d]\nhosts = x.example.com\n");
-	check_silent(PORTS "22 443\n[deny d]\nhosts = example.com\nports = 22\n");
+	check_silent(PORTS "22 443\n[deny d]\nhosts = example.com\n"
+		     "ports = 22\n");
 	check_silent(HOSTS "example.com\n[deny d]\nhosts = *.example.com\n");
 	check_silent(HOSTS "a.example\n[deny d]\nhosts = *\n"
 		     "addresses = 8.8.8.8\n");
@@ -331,7 +367,8 @@ static void what_another_rule_says_already_is_told(void **state)
 		{ HOSTS "x.example.com\n[allow b]\nhosts = x.example.com\n",
 		  "3:0: warning: [allow b] adds nothing: [allow a] (p.ini:1)" },
 		{ HOSTS "x.example.com\n[allow b]\nhosts = x.example.com\n"
-		  "protocol = https\n", "3:0: warning: [allow b] adds nothing" },
+		  "protocol = https\n",
+		  "3:0: warning: [allow b] adds nothing" },
 		{ "[deny a]\nhosts = *.example.com\n[deny b]\n"
 		  "hosts = x.example.com\nports = 22\n",
 		  "3:0: warning: [deny b] adds nothing: [deny a]" },
@@ -339,7 +376,8 @@ static void what_another_rule_says_already_is_told(void **state)
 		  "hosts = x.example.com\naddresses = 8.8.8.8\n",
 		  "3:0: warning: [deny b] adds nothing: [deny a]" },
 		{ "[allow a]\naddresses = 8.8.0.0/16\n[allow b]\n"
-		  "addresses = 8.8.8.8\n", "3:0: warning: [allow b] adds nothing" },
+		  "addresses = 8.8.8.8\n", "3:0: warning: [allow b] adds "
+					   "nothing" },
 	};
 	struct told told;
 
@@ -367,7 +405,8 @@ static void a_protocol_never_hangs_on_the_address(void **state)
 		{ HOSTS "x.example.com\n[allow b]\nhosts = x.example.com\n"
 		  "ports = 443\nprotocol = tcp\naddresses = 10.0.0.1\n"
 		  "reason = x\nowner = y\n",
-		  "4:0: error: [allow b] and [allow a] (p.ini:1) give port 443 of "
+		  "4:0: error: [allow b] and [allow a] (p.ini:1) give port 443 "
+		  "of "
 		  "the same host different protocols (tcp, https)" },
 		{ HOSTS "*.example.com\n[allow b]\nhosts = x.example.com\n"
 		  "ports = 1-65535\nprotocol = tcp\naddresses = 10.0.0.1\n"
@@ -378,8 +417,10 @@ static void a_protocol_never_hangs_on_the_address(void **state)
 	};
 	static const struct fault order[] = {
 		{ PORTS "443\n[allow b]\nhosts = example.com\nports = 443\n"
-		  "protocol = tcp\n", "5:0: warning: [allow b] gives port 443 of "
-		  "a host another protocol than [allow a] (p.ini:1), which stands "
+		  "protocol = tcp\n", "5:0: warning: [allow b] gives port 443 "
+				      "of "
+		  "a host another protocol than [allow a] (p.ini:1), which "
+		  "stands "
 		  "first and wins" },
 	};
 
@@ -387,7 +428,8 @@ static void a_protocol_never_hangs_on_the_address(void **state)
 	check_errors(torn, ARRAY_SIZE(torn));
 	check_warnings(order, ARRAY_SIZE(order));
 	check_silent(HOSTS "x.example.com\n[allow b]\nhosts = x.example.com\n"
-		     "ports = 443 8443\nprotocol = https\naddresses = 10.0.0.1\n"
+		     "ports = 443 8443\nprotocol = https\naddresses = "
+		     "10.0.0.1\n"
 		     "reason = x\nowner = y\n");
 	check_silent(HOSTS "x.example.com\n[allow b]\nhosts = y.example.com\n"
 		     "ports = 443\nprotocol = tcp\naddresses = 10.0.0.1\n"
@@ -417,7 +459,8 @@ static void line_ends_marks_and_blanks_make_no_difference(void **state)
 
 static void lists_grow_by_words_and_by_repeated_keys(void **state)
 {
-	struct ruleset *rs = compile_good("[allow a]\nhosts = a.example  b.example\n"
+	struct ruleset *rs = compile_good("[allow a]\nhosts = a.example  "
+					  "b.example\n"
 					  "hosts = c.example\nports = 22\t23\n"
 					  "ports = 24\n");
 	const char *const hosts[] = { "a.example", "b.example", "c.example" };
@@ -447,7 +490,8 @@ static void several_sources_make_one_policy(void **state)
 	assert_int_equal(rules_compile(s, 3, told_one, &told, &rs), 0);
 	assert_string_equal(rules_name(rs), "joint");
 	assert_int_equal(rules_count(rs), 3);
-	assert_int_equal(ask(rs, "a.example", 443, NULL).reason, REASON_ALLOWED);
+	assert_int_equal(ask(rs, "a.example", 443, NULL).reason,
+	REASON_ALLOWED);
 	assert_int_equal(ask(rs, "x.b.example", 443, NULL).reason,
 			 REASON_ALLOWED);
 	assert_int_equal(ask(rs, "b.example", 443, NULL).reason,
@@ -465,14 +509,16 @@ static void several_sources_make_one_policy(void **state)
 	s[1].text = STR("[allow a]\nhosts = b.example\n");
 	assert_int_equal(rules_compile(s, 3, told_one, &told, &rs), -EINVAL);
 	assert_non_null(strstr(buf_cstr(&told.text), "two.ini:1:0: error: "
-			       "[allow a] stands here again, first in one.ini:3"));
+			       "[allow a] stands here again, first in "
+			       "one.ini:3"));
 	buf_done(&told.text);
 }
 
 static void the_digest_is_of_the_texts(void **state)
 {
 	struct rules_source s[] = {
-		{ "a", STR("[allow a]\n") }, { "b", STR("hosts = a.example\n") },
+		{ "a", STR("[allow a]\n") }, { "b",
+		  STR("hosts = a.example\n") },
 	};
 	struct ruleset *rs, *other;
 
@@ -504,7 +550,8 @@ static void limits_have_names_and_words(void **state)
 
 	(void)state;
 	for (int i = 0; i < RULES_MAX + 1 && !err; i++)
-		err = buf_printf(&text, "[allow a%d]\nhosts = h%d.example\n", i, i);
+		err = buf_printf(&text, "[allow a%d]\nhosts = h%d.example\n", i,
+		i);
 	assert_int_equal(err, 0);
 	assert_null(compile_told(buf_cstr(&text), &told));
 	assert_non_null(strstr(buf_cstr(&told.text), "there are more than 4096 "
@@ -524,7 +571,8 @@ static void limits_have_names_and_words(void **state)
 		err = buf_add_str(&text, STR(";\n"));
 	assert_int_equal(err, 0);
 	assert_null(compile_told(buf_cstr(&text), &told));
-	assert_non_null(strstr(buf_cstr(&told.text), "the policy is larger than"));
+	assert_non_null(strstr(buf_cstr(&told.text),
+	"the policy is larger than"));
 	buf_done(&told.text);
 	buf_done(&text);
 	/* Many faults: some are told, then that there are more. */

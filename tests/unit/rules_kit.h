@@ -112,7 +112,8 @@ static inline void check_verdicts(const struct ruleset *rs,
 		    strcmp(rule, v[i].rule ? v[i].rule : "(none)") != 0 ||
 		    strcmp(protocol, v[i].protocol ? v[i].protocol :
 						     "(none)") != 0)
-			fail_msg("verdict %zu, %s port %u at %s: %s by %s as %s",
+			fail_msg("verdict %zu, %s port %u at %s: "
+				 "%s by %s as %s",
 				 i, v[i].host ? v[i].host : "(no name)",
 				 v[i].port, v[i].addr ? v[i].addr : "?",
 				 reason_word(a.reason), rule, protocol);

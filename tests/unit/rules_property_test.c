@@ -2,10 +2,10 @@
 /*
  * rules_property_test.c - the matcher against a naive one, on random policies
  *
- * Policies are drawn out of few labels, ports and addresses, so that their rules
- * meet often.  The naive matcher reads the drawn rules, not the text that is made
- * of them, and follows penstock.ini(5) sentence by sentence, in loops over all
- * rules.  Seeds are fixed: a failure names its policy and comes again.
+ * Policies are drawn out of few labels, ports and addresses, so that their
+ * rules meet often.  The naive matcher reads the drawn rules, not the text that
+ * is made of them, and follows penstock.ini(5) sentence by sentence, in loops
+ * over all rules.  Seeds are fixed: a failure names its policy and comes again.
  */
 #include "tests/unit/rules_kit.h"
 
@@ -64,7 +64,7 @@ static void print(char *out, size_t size, const char *fmt, ...)
 	assert_true(n >= 0 && (size_t)n < size);
 }
 
-/* --- drawing ---------------------------------------------------------------- */
+/* --- drawing -------------------------------------------------------------- */
 
 static void draw_name(char out[32], unsigned least)
 {
@@ -197,7 +197,7 @@ static void write_policy(const struct drawn *d, struct buf *b)
 	}
 }
 
-/* --- the naive matcher ------------------------------------------------------ */
+/* --- the naive matcher ---------------------------------------------------- */
 
 /* Specificity of the host: 1000 for the name itself, labels of a wildcard, 0
  * for "*"; -1 when the rule does not speak of it. */
@@ -399,7 +399,7 @@ static struct naive naive_judge(const struct drawn *d, const char *host,
 	return v;
 }
 
-/* --- comparing -------------------------------------------------------------- */
+/* --- comparing ------------------------------------------------------------ */
 
 static void compare(const struct drawn *d, const struct ruleset *rs,
 		    struct buf *text)
@@ -423,7 +423,8 @@ static void compare(const struct drawn *d, const struct ruleset *rs,
 	}
 	if (got.reason != want.reason || got.would_deny != want.would_deny ||
 	    (want.rules ? !(named & want.rules) : got.rule != NULL))
-		fail_msg("%s port %u at %s: got %s by %s, wanted %s by %#x, in:\n%s",
+		fail_msg("%s port %u at %s: got %s by %s, wanted %s by %#x, "
+			 "in:\n%s",
 			 literal ? "-" : host, port,
 			 resolved ? addr_text : "?", reason_word(got.reason),
 			 got.rule ? got.rule : "none", reason_word(want.reason),
