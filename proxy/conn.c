@@ -131,12 +131,16 @@ bool conn_send(struct conn *c, struct str s)
 	       (ssize_t)s.n;
 }
 
-/* Read once into @in. Return: false when the connection is over. */
+/* Read once into @in. Return: false when there is nothing to look at. */
 static bool conn_fill(struct conn *c, bool *ret_end)
 {
 	size_t room = MIN((size_t)READ_CHUNK, c->in.max - c->in.n);
 	ssize_t n;
 
+	if (room == 0) {
+		(void)!event_del(&c->readable);
+		return false;
+	}
 	if (buf_reserve(&c->in, room)) {
 		conn_finish(c, REASON_MEMORY_EXCEEDED, true);
 		return false;
@@ -170,11 +174,13 @@ static void conn_on_readable(struct conn *c)
 	case CONN_HELLO:
 		conn_on_hello(c, end);
 		break;
+	case CONN_DIAL:
+		conn_on_dial_read(c, end);
+		break;
 	case CONN_LISTEN:
 		conn_on_listen(c, end);
 		break;
 	case CONN_START:
-	case CONN_DIAL:
 	case CONN_HTTP:
 	case CONN_RELAY:
 	case CONN_REFUSE:

@@ -33,6 +33,7 @@ static enum reason on_permit(void *arg, const struct ip_endpoint *dst,
 /* The origin is there: CONNECT hears of it, then the rule's protocol. */
 static void on_connected(struct conn *c)
 {
+	conn_quiet(c);
 	if (c->via != RECORD_VIA_CONNECT) {
 		conn_start_relay(c, buf_str(&c->in), STR_NONE);
 		return;
@@ -98,11 +99,26 @@ int conn_dial_target(struct conn *c)
 	return dial_start(&config, &c->dial);
 }
 
+/*
+ * App is read meanwhile, so that a program that has given up costs no dial.
+ * An end of its stream means that, unless the protocol may be one in which a
+ * client says all it has to say and then listens (TUN-10).
+ */
+void conn_on_dial_read(struct conn *c, bool end)
+{
+	if (!end)
+		return;
+	if (c->speech == SPEECH_OPAQUE && c->via == RECORD_VIA_TRANSPARENT)
+		(void)!event_del(&c->readable);
+	else
+		conn_finish(c, REASON_CLIENT_CLOSED, false);
+}
+
 void conn_dial(struct conn *c)
 {
 	conn_quiet(c);
 	conn_set_state(c, CONN_DIAL);
-	if (conn_dial_target(c))
+	if (event_add(&c->readable, NULL) || conn_dial_target(c))
 		conn_refuse(c, REASON_MEMORY_EXCEEDED);
 }
 

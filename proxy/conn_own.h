@@ -152,6 +152,7 @@ const struct rules_protocol *conn_protocol(const struct conn *c,
 /* More of @in came, or app is at its @end. */
 void conn_on_head(struct conn *c, bool end);		/* conn_explicit.c */
 void conn_on_hello(struct conn *c, bool end);		/* conn_hello.c */
+void conn_on_dial_read(struct conn *c, bool end);	/* conn_net.c */
 void conn_on_listen(struct conn *c, bool end);		/* conn_refuse.c */
 
 void conn_dial(struct conn *c);				/* conn_net.c */

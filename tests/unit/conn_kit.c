@@ -32,7 +32,7 @@ static const char policy[] =
 	"name = lab\n"
 	"[allow web]\n"
 	"hosts = api.example.org both.example.org dead.example.org"
-	" gone.example.org\n"
+	" gone.example.org hole.example.org\n"
 	"addresses = 203.0.113.0/24 2001:db8:3::/48\n"
 	"reason = lab origins\n"
 	"[allow inside]\n"
@@ -58,6 +58,7 @@ static const struct {
 	{ "both.example.org", KIT_ORIGIN, "2001:db8:3::10" },
 	{ "ssh.example.org", KIT_ORIGIN, NULL },
 	{ "dead.example.org", "203.0.113.20", NULL },
+	{ "hole.example.org", KIT_HOLE, NULL },
 	{ "inside.example.org", "10.0.0.5", NULL },
 	{ "gone.example.org", NULL, NULL },
 };

@@ -22,6 +22,7 @@
  *	ssh.example.org		203.0.113.10
  *	web.example.org		203.0.113.10
  *	dead.example.org	203.0.113.20	(where nobody listens)
+ *	hole.example.org	203.0.113.11
  *	inside.example.org	10.0.0.5
  *	gone.example.org	NXDOMAIN
  * any other name fails the test: it must not be looked up. */
@@ -30,6 +31,8 @@
 /* An address that a program may know without having asked for a name. */
 #define KIT_OTHER	"203.0.113.66"
 #define KIT_LITERAL	"203.0.113.40"
+/* Where a test may let a listener's queue run full. */
+#define KIT_HOLE	"203.0.113.11"
 
 struct kit {
 	struct worker worker;

@@ -35,6 +35,13 @@ static bool was_dialled(int listener)
 	return true;
 }
 
+/* Turn the loop until @listener has somebody. */
+static int accept_turning(int listener)
+{
+	lab_wait_readable(BASE, listener);
+	return lab_accept(listener);
+}
+
 static void expect_bytes(int fd, struct str want)
 {
 	char got[1024];
@@ -638,6 +645,62 @@ static void a_transparent_flow_whose_origin_is_down_says_so(void **state)
 			  REASON_CONNECT_REFUSED, "dead.example.org");
 }
 
+/* A listener whose queue is full swallows what arrives. */
+static void a_program_that_gives_up_costs_no_dial(void **state)
+{
+	int door = lab_listen(KIT_HOLE, 443, NULL), plug, client;
+
+	(void)state;
+	assert_int_equal(listen(door, 0), 0);
+	plug = lab_connect(KIT_HOLE, 443);
+	lab_wait_readable(BASE, door);
+	client = connect_to("hole.example.org:443");
+	kit_expect_record(0, RECORD_FLOW_OPEN, RECORD_ALLOW, REASON_ALLOWED,
+			  "hole.example.org");
+	assert_int_equal(kit.sandbox.nconns, 1);
+	close(client);
+	kit_expect_record(1, RECORD_FLOW_CLOSE, RECORD_ALLOW,
+			  REASON_CLIENT_CLOSED, "hole.example.org");
+	client = connect_to("hole.example.org:443");
+	kit_record(2);
+	lab_reset(client);
+	kit_expect_record(3, RECORD_FLOW_CLOSE, RECORD_ALLOW,
+			  REASON_CLIENT_RESET, "hole.example.org");
+	lab_turn(BASE);
+	assert_int_equal(kit.sandbox.nconns, 0);
+	close(plug);
+	close(door);
+}
+
+/* It waits for the answer in the tunnel's queue, and then some. */
+static void what_is_said_during_the_dial_is_kept_in_order_TUN_04(void **state)
+{
+	static char much[200 << 10];
+	int door = lab_listen(KIT_ORIGIN, 22, NULL), origin;
+	int client = kit_transparent(kit_synthetic("ssh.example.org"), 22);
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(much); i++)
+		much[i] = (char)(i % 251);
+	(void)!send(client, much, 1000, 0);
+	lab_send(BASE, client, str_make(much + 1000, sizeof(much) - 1000));
+	shutdown(client, SHUT_WR);
+	origin = accept_turning(door);
+	for (i = 0; i < sizeof(much); i++) {
+		char c;
+
+		lab_recv(BASE, origin, &c, 1);
+		if (c != much[i])
+			fail_msg("byte %zu differs", i);
+	}
+	lab_expect_fin(BASE, origin);
+	close(origin);
+	lab_expect_fin(BASE, client);
+	close(client);
+	close(door);
+}
+
 static void many_connections_leave_nothing_behind_TUN_11(void **state)
 {
 	int door = lab_listen(KIT_ORIGIN, 22, NULL);
@@ -702,6 +765,9 @@ int main(void)
 		 a_server_may_speak_first_to_a_program_that_asked_by_name_TUN_14
 		),
 		conn_unit(a_transparent_flow_whose_origin_is_down_says_so),
+		conn_unit(a_program_that_gives_up_costs_no_dial),
+		conn_unit(
+		    what_is_said_during_the_dial_is_kept_in_order_TUN_04),
 		conn_unit(many_connections_leave_nothing_behind_TUN_11),
 	};
 
