@@ -33,10 +33,20 @@ TESTS += %D%/rules_name_addr_test
 %C%_rules_name_addr_test_CPPFLAGS = $(RULES_TEST_CPPFLAGS)
 %C%_rules_name_addr_test_LDADD = $(RULES_TEST_LDADD)
 
-check_PROGRAMS += %D%/dns_door_test
-TESTS += %D%/dns_door_test
-%C%_dns_door_test_SOURCES = %D%/dns_door_test.c %D%/dns_lab.c %D%/dns_lab.h
-%C%_dns_door_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
-%C%_dns_door_test_LDADD = resolver/libresolver.a audit/libaudit.a \
+DOOR_TEST_LIBS = resolver/libresolver.a audit/libaudit.a \
 	rules/librules.a base/libbase.a $(RESOLVER_LIBS) $(AUDIT_LIBS) \
 	$(RULES_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
+DOOR_TEST_LAB = %D%/dns_door_lab.c %D%/dns_door_lab.h \
+	%D%/dns_lab.c %D%/dns_lab.h
+
+check_PROGRAMS += %D%/dns_door_test
+TESTS += %D%/dns_door_test
+%C%_dns_door_test_SOURCES = %D%/dns_door_test.c $(DOOR_TEST_LAB)
+%C%_dns_door_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
+%C%_dns_door_test_LDADD = $(DOOR_TEST_LIBS)
+
+check_PROGRAMS += %D%/dns_door_tcp_test
+TESTS += %D%/dns_door_tcp_test
+%C%_dns_door_tcp_test_SOURCES = %D%/dns_door_tcp_test.c $(DOOR_TEST_LAB)
+%C%_dns_door_tcp_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
+%C%_dns_door_tcp_test_LDADD = $(DOOR_TEST_LIBS)

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dns_door_lab.h - a sandbox's door with the world behind it, for tests
+ */
+#ifndef TESTS_DNS_DOOR_LAB_H
+#define TESTS_DNS_DOOR_LAB_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "audit/writer.h"
+#include "resolver/dns_door.h"
+#include "resolver/name_map.h"
+#include "rules/rules.h"
+#include "tests/unit/dns_lab.h"
+
+#define ASKED	"127.0.0.9"	/* what a program takes for its server */
+
+/* Allows a good many names below example.com at the lab's addresses. */
+extern const char policy[];
+
+extern struct event_base *base;
+extern struct resolver *resolver;
+extern struct fake *upstream;
+extern struct name_map *names;
+extern struct dns_door *door;
+extern struct audit_sink *sink;
+extern int client, client6;	/* UDP sockets of the sandbox's */
+extern bool hold;		/* the server keeps silent about "late" */
+extern uint16_t next_id;	/* of the next question */
+
+bool door_lab_enter(void);	/* false: said so, and nothing can be tried */
+void door_lab_leave(void);
+int door_setup(void **state);
+int door_teardown(void **state);
+#define DOOR_TEST(fn) \
+	cmocka_unit_test_setup_teardown(fn, door_setup, door_teardown)
+
+/* The server's answer, by the name that is asked. */
+void zone(void *arg, const struct fake_ask *ask);
+
+struct ruleset *compile(const char *text);
+/* Another door in the place of this one. */
+void reopen(const char *text, size_t names_budget, int record_fd);
+int log_file(void);		/* where records() looks */
+int connected(int type, const char *to);
+
+struct msg {
+	uint8_t p[8192];
+	size_t n;
+};
+
+struct reply {
+	struct msg m;
+	unsigned rcode, answers;
+	struct ip_addr addr;	/* of the first answer */
+	uint32_t ttl;
+	int ede;		/* -1: none */
+	char why[80];
+};
+
+void question(struct msg *m, const char *name, unsigned type, bool edns);
+void turn(void);
+/* What the loop has to do now, without waiting for more. */
+void turn_idle(void);
+void read_reply(struct reply *r);
+void receive(int fd, struct reply *r);
+void exchange(const struct msg *m, struct reply *r);
+void ask(struct reply *r, const char *name, unsigned type);
+
+void assert_addr(const struct ip_addr *a, const char *want);
+void assert_no(const struct reply *r, unsigned rcode, int ede,
+	       const char *why);
+unsigned count_records(const char *part);
+/* The last record has all of these in it. */
+void assert_last(const char *const part[]);
+#define LAST(...)	assert_last((const char *const[]){ __VA_ARGS__, NULL })
+
+#endif /* TESTS_DNS_DOOR_LAB_H */

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dns_door_tcp_test.c - a sandbox's questions by TCP, from its side of the door
+ */
+#include "tests/unit/dns_door_lab.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* --- TCP ------------------------------------------------------------------- */
+
+static void stream_add(struct msg *s, const struct msg *m)
+{
+	dns_put16(s->p + s->n, (uint16_t)m->n);
+	memcpy(s->p + s->n + 2, m->p, m->n);
+	s->n += 2 + m->n;
+}
+
+static void stream_question(struct msg *s, const char *name, unsigned type)
+{
+	struct msg m;
+
+	question(&m, name, type, true);
+	stream_add(s, &m);
+}
+
+/* Read exactly @n bytes; false at the end of the stream. */
+static bool stream_read(int fd, uint8_t *p, size_t n)
+{
+	while (n > 0) {
+		ssize_t got = recv(fd, p, n, MSG_DONTWAIT);
+
+		if (got == 0 || (got < 0 && errno == ECONNRESET))
+			return false;
+		if (got < 0) {
+			assert_int_equal(errno, EAGAIN);
+			turn();
+			continue;
+		}
+		p += got;
+		n -= (size_t)got;
+	}
+	return true;
+}
+
+static bool stream_receive(int fd, struct reply *r)
+{
+	uint8_t len[2];
+
+	if (!stream_read(fd, len, 2))
+		return false;
+	r->m.n = dns_get16(len);
+	assert_true(r->m.n <= sizeof(r->m.p));
+	assert_true(stream_read(fd, r->m.p, r->m.n));
+	read_reply(r);
+	return true;
+}
+
+static void dns_11_each_message_of_a_segment_is_judged(void **state)
+{
+	int fd = connected(SOCK_STREAM, ASKED);
+	struct msg s = { .n = 0 };
+	unsigned first = next_id, ok = 0;
+	struct reply r;
+
+	(void)state;
+	stream_question(&s, "api.example.com", DNS_TYPE_A);
+	stream_question(&s, "denied.example.net", DNS_TYPE_A);
+	stream_question(&s, "v4.example.com", DNS_TYPE_A);
+	assert_int_equal(send(fd, s.p, s.n, 0), (ssize_t)s.n);
+	for (int i = 0; i < 3; i++) {
+		assert_true(stream_receive(fd, &r));
+		/* In any order, each as its policy says. */
+		if (dns_get16(r.m.p) == first + 1) {
+			assert_no(&r, DNS_NXDOMAIN, 15, "host_not_allowed");
+		} else {
+			assert_int_equal(r.answers, 1);
+			ok++;
+		}
+	}
+	assert_int_equal(ok, 2);
+	assert_int_equal(fake_count(upstream), 2);
+	close(fd);
+}
+
+static void dns_11_a_message_may_be_split_anywhere(void **state)
+{
+	struct msg s = { .n = 0 };
+	struct reply r;
+
+	(void)state;
+	stream_question(&s, "localhost", DNS_TYPE_A);
+	stream_question(&s, "denied.example.net", DNS_TYPE_A);
+	for (size_t cut = 1; cut < s.n; cut++) {
+		int fd = connected(SOCK_STREAM, cut % 2 ? ASKED : "::1");
+
+		assert_int_equal(send(fd, s.p, cut, 0), (ssize_t)cut);
+		turn();
+		turn_idle();
+		assert_int_equal(send(fd, s.p + cut, s.n - cut, 0),
+				 (ssize_t)(s.n - cut));
+		assert_true(stream_receive(fd, &r));
+		assert_addr(&r.addr, "127.0.0.1");
+		assert_true(stream_receive(fd, &r));
+		assert_int_equal(r.rcode, DNS_NXDOMAIN);
+		close(fd);
+		turn_idle();
+	}
+	assert_int_equal(door->nconns, 0);
+}
+
+static void dns_14_a_half_closed_client_gets_its_answers(void **state)
+{
+	int fd = connected(SOCK_STREAM, ASKED);
+	struct msg s = { .n = 0 };
+	struct reply r;
+
+	(void)state;
+	hold = true;
+	stream_question(&s, "late.example.com", DNS_TYPE_A);
+	assert_int_equal(send(fd, s.p, s.n, 0), (ssize_t)s.n);
+	assert_int_equal(shutdown(fd, SHUT_WR), 0);
+	while (fake_count(upstream) == 0)
+		turn();
+	assert_int_equal(door->nconns, 1);
+	hold = false;
+	assert_true(stream_receive(fd, &r));
+	assert_int_equal(r.answers, 1);
+	assert_false(stream_receive(fd, &r));	/* then the end */
+	assert_int_equal(door->nconns, 0);
+	close(fd);
+}
+
+static void dns_14_a_client_that_leaves_leaves_nothing_behind(void **state)
+{
+	int fd = connected(SOCK_STREAM, ASKED);
+	struct linger now = { .l_onoff = 1 };
+	struct msg s = { .n = 0 };
+
+	(void)state;
+	hold = true;
+	stream_question(&s, "late.example.com", DNS_TYPE_A);
+	assert_int_equal(send(fd, s.p, s.n, 0), (ssize_t)s.n);
+	while (fake_count(upstream) == 0)
+		turn();
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &now,
+				    sizeof(now)), 0);
+	close(fd);			/* a reset */
+	while (door->nconns > 0)
+		turn();
+	assert_int_equal(door->nqueries, 1);	/* it goes on, and is recorded */
+	hold = false;
+	while (door->nqueries > 0)
+		turn();
+	LAST("\"allow\"", "\"late.example.com\"", "\"tcp\"");
+}
+
+static void many_questions_on_one_stream_are_all_answered(void **state)
+{
+	int fd = connected(SOCK_STREAM, ASKED);
+	struct msg s = { .n = 0 };
+	char name[64];
+	struct reply r;
+	unsigned n = 150;
+
+	(void)state;
+	for (unsigned i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "n%u.wide.example.com", i);
+		stream_question(&s, name, DNS_TYPE_A);
+	}
+	assert_int_equal(send(fd, s.p, s.n, 0), (ssize_t)s.n);
+	for (unsigned i = 0; i < n; i++) {
+		assert_true(stream_receive(fd, &r));
+		assert_int_equal(r.answers, 1);
+		assert_true(door->nqueries <= 32);	/* reading waits */
+	}
+	close(fd);
+}
+
+static void what_is_no_question_ends_the_stream(void **state)
+{
+	static const uint8_t bad[][14] = {
+		{ 0, 0 }, { 0, 5, 1, 2, 3, 4, 5 },
+		{ 0, 12, 0, 1, 0x80, 0, 0, 1 },		/* a response */
+	};
+	static const size_t sizes[] = { 2, 7, 14 };
+	struct reply r;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		int fd = connected(SOCK_STREAM, ASKED);
+
+		assert_int_equal(send(fd, bad[i], sizes[i], 0),
+				 (ssize_t)sizes[i]);
+		assert_false(stream_receive(fd, &r));
+		close(fd);
+	}
+	assert_int_equal(door->nconns, 0);
+}
+
+static void connections_are_bounded(void **state)
+{
+	int fd[DNS_CONNS_MAX + 3];
+	struct msg s = { .n = 0 };
+	struct reply r;
+	unsigned answered = 0;
+
+	(void)state;
+	stream_question(&s, "localhost", DNS_TYPE_A);
+	for (size_t i = 0; i < ARRAY_SIZE(fd); i++)
+		fd[i] = connected(SOCK_STREAM, ASKED);
+	for (size_t i = 0; i < ARRAY_SIZE(fd); i++) {
+		(void)!send(fd[i], s.p, s.n, MSG_NOSIGNAL);
+		answered += stream_receive(fd[i], &r);
+		assert_true(door->nconns <= DNS_CONNS_MAX);
+	}
+	assert_int_equal(answered, DNS_CONNS_MAX);
+	for (size_t i = 0; i < ARRAY_SIZE(fd); i++)
+		close(fd[i]);
+	while (door->nconns > 0)
+		turn();
+	fd[0] = connected(SOCK_STREAM, ASKED);
+	assert_int_equal(send(fd[0], s.p, s.n, 0), (ssize_t)s.n);
+	assert_true(stream_receive(fd[0], &r));
+	close(fd[0]);
+}
+
+static void closing_ends_the_streams(void **state)
+{
+	int fd = connected(SOCK_STREAM, ASKED);
+	struct msg s = { .n = 0 };
+	struct reply r;
+
+	(void)state;
+	hold = true;
+	stream_question(&s, "late.example.com", DNS_TYPE_A);
+	assert_int_equal(send(fd, s.p, s.n, 0), (ssize_t)s.n);
+	while (fake_count(upstream) == 0)
+		turn();
+	dns_door_free(door);
+	door = NULL;
+	assert_false(stream_receive(fd, &r));
+	LAST("\"run_ended\"", "\"tcp\"");
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		DOOR_TEST(dns_11_each_message_of_a_segment_is_judged),
+		DOOR_TEST(dns_11_a_message_may_be_split_anywhere),
+		DOOR_TEST(dns_14_a_half_closed_client_gets_its_answers),
+		DOOR_TEST(dns_14_a_client_that_leaves_leaves_nothing_behind),
+		DOOR_TEST(many_questions_on_one_stream_are_all_answered),
+		DOOR_TEST(what_is_no_question_ends_the_stream),
+		DOOR_TEST(connections_are_bounded),
+		DOOR_TEST(closing_ends_the_streams),
+	};
+	int failed;
+
+	if (!door_lab_enter())
+		return 0;
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	door_lab_leave();
+	return failed;
+}
