@@ -2,8 +2,8 @@
 /*
  * dns_door_lab.h - a sandbox's door with the world behind it, for tests
  */
-#ifndef TESTS_DNS_DOOR_LAB_H
-#define TESTS_DNS_DOOR_LAB_H
+#ifndef TESTS_UNIT_DNS_DOOR_LAB_H
+#define TESTS_UNIT_DNS_DOOR_LAB_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -84,4 +84,4 @@ unsigned count_records(const char *part);
 void assert_last(const char *const part[]);
 #define LAST(...)	assert_last((const char *const[]){ __VA_ARGS__, NULL })
 
-#endif /* TESTS_DNS_DOOR_LAB_H */
+#endif /* TESTS_UNIT_DNS_DOOR_LAB_H */

@@ -50,3 +50,11 @@ TESTS += %D%/dns_door_tcp_test
 %C%_dns_door_tcp_test_SOURCES = %D%/dns_door_tcp_test.c $(DOOR_TEST_LAB)
 %C%_dns_door_tcp_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
 %C%_dns_door_tcp_test_LDADD = $(DOOR_TEST_LIBS)
+
+# Another codec reads the same messages; skipped where dnspython is missing.
+check_PROGRAMS += %D%/dns_oracle
+TESTS += %D%/dns_oracle_test.py
+EXTRA_DIST += %D%/dns_oracle_test.py
+%C%_dns_oracle_SOURCES = %D%/dns_oracle.c
+%C%_dns_oracle_CPPFLAGS = $(AM_CPPFLAGS)
+%C%_dns_oracle_LDADD = resolver/libresolver.a base/libbase.a $(BASE_LIBS)
