@@ -75,6 +75,9 @@ int buf_add_char(struct buf *b, char c)
 
 /* What vsnprintf() says, at the end of @b; -1 is a broken format or charset. */
 static int buf_try_vprintf(struct buf *b, const char *fmt, va_list ap)
+	PRINTF(2, 0);
+
+static int buf_try_vprintf(struct buf *b, const char *fmt, va_list ap)
 {
 	if (!b->p)
 		return vsnprintf(NULL, 0, fmt, ap);

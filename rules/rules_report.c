@@ -35,6 +35,10 @@ static void hand_out(struct rules_report *r, enum rules_severity severity,
 PRINTF(4, 0)
 static void report(struct rules_report *r, enum rules_severity severity,
 		   struct rules_place at, const char *fmt, va_list ap)
+	PRINTF(4, 0);
+
+static void report(struct rules_report *r, enum rules_severity severity,
+		   struct rules_place at, const char *fmt, va_list ap)
 {
 	char message[MESSAGE_SIZE];
 

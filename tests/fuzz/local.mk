@@ -4,8 +4,24 @@
 #
 #	tests/fuzz/NAME_fuzz tests/fuzz/corpus/NAME
 #
-# else it replays corpus/NAME, as a part of `make check`.
+# or `make fuzz` for FUZZ_SECONDS each, else it replays corpus/NAME and texts
+# made from it, as a part of `make check`.
 EXTRA_DIST += %D%/corpus
+CLEANFILES += %D%/*.input %D%/found-*
+FUZZ_SECONDS = 60
+
+# What is found stays in the build's tests/fuzz; the corpus is not touched.
+.PHONY: fuzz
+fuzz: $(FUZZ_TARGETS)
+	@for t in $(FUZZ_TARGETS); do \
+		name=`basename $$t _fuzz`; \
+		new=`mktemp -d` && echo "fuzz: $$name" && \
+		./$$t -max_total_time=$(FUZZ_SECONDS) -timeout=10 \
+			-artifact_prefix=%D%/found-$$name- \
+			$$new $(srcdir)/%D%/corpus/$$name; \
+		status=$$?; rm -rf "$$new"; \
+		test $$status -eq 0 || exit $$status; \
+	done
 
 if FUZZ
 FUZZ_MAIN =
@@ -19,6 +35,7 @@ endif
 FUZZ_TARGETS = %D%/record_fuzz %D%/dns_question_fuzz %D%/dns_answer_fuzz \
 	%D%/rules_fuzz %D%/rules_host_fuzz
 check_PROGRAMS += $(FUZZ_TARGETS)
+include tests/fuzz/base.mk
 
 %C%_record_fuzz_SOURCES = %D%/record_fuzz.c $(FUZZ_MAIN)
 %C%_record_fuzz_LDFLAGS = $(FUZZ_LINK)
