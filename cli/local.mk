@@ -1,2 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
+# penstock: lean on purpose.  Neither OpenSSL nor c-ares nor libevent.
+bin_PROGRAMS += %D%/penstock
+noinst_LIBRARIES += %D%/libcli.a
+%C%_libcli_a_SOURCES = \
+	%D%/caller.c %D%/caller.h \
+	%D%/cmd.h \
+	%D%/cmd_doctor.c \
+	%D%/cmd_policy.c \
+	%D%/cmd_run.c \
+	%D%/daemon_path.c %D%/daemon_path.h \
+	%D%/opts.c %D%/opts.h \
+	%D%/policy_text.c %D%/policy_text.h \
+	%D%/run_env.c %D%/run_env.h \
+	%D%/run_opts.c %D%/run_opts.h \
+	%D%/run_state.c %D%/run_state.h \
+	%D%/summary.c %D%/summary.h
+
+%C%_penstock_SOURCES = %D%/main.c
+%C%_penstock_LDADD = %D%/libcli.a netns-setup/libnetns.a audit/libaudit.a \
+	rules/librules.a base/libbase.a \
+	$(NETNS_LIBS) $(AUDIT_LIBS) $(RULES_LIBS) $(INIH_LIBS)
+
 EXTRA_DIST += %D%/README.md

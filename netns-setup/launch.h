@@ -20,12 +20,25 @@ struct launch_spec {
 	const char *policy_name;	/* a service's own policy instead, or NULL */
 	const char *run_id;
 	const char *hostname;		/* inside; also the label in records */
+	const char *user;		/* name of the command's id, where it has none */
+	uint32_t uid, gid;		/* its number under root; 0: 1000 */
+	const char *home;		/* HOME inside: fresh and empty; NULL: none */
+	const char *runtime_dir;	/* XDG_RUNTIME_DIR inside, or NULL */
+	const char *cwd;		/* where we are; absolute, no links in it */
 	const char *plug_path;		/* a running service's socket; NULL: private */
 	const char *daemon_path;	/* penstockd to start when private */
+	char *const *daemon_env;	/* its whole environment; NULL: empty */
 	int records_fd;			/* O_APPEND; borrowed */
 	bool observe;
 	bool map_root;			/* appear as uid 0 inside (apt and kin) */
-	const char *const *hide;	/* extra directories to cover, NULL-terminated */
+	const char *const *hide;	/* extra paths to cover, NULL-terminated */
+	const char *const *lock;	/* paths the command may only read, even where
+					 * it works; NULL-terminated; NULL: none */
+	const char *const *show;	/* files to show read-only even in covered
+					 * places, NULL-terminated; NULL: none */
+	/* A line for the user: what is not as it could be. NULL: nobody asks. */
+	void (*note)(void *arg, const char *line);
+	void *note_arg;
 };
 
 struct launch_result {

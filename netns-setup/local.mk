@@ -4,13 +4,25 @@
 noinst_LIBRARIES += %D%/libnetns.a
 %C%_libnetns_a_CPPFLAGS = $(AM_CPPFLAGS) $(MNL_CFLAGS) $(NFTNL_CFLAGS)
 %C%_libnetns_a_SOURCES = \
-	%D%/launch.h \
+	%D%/command.c %D%/command.h \
+	%D%/command_filter.c %D%/command_filter.h \
+	%D%/doctor.c \
 	%D%/fault.c %D%/fault.h \
+	%D%/handover.c %D%/handover.h \
+	%D%/idmap.c %D%/idmap.h \
+	%D%/launch.c %D%/launch.h \
+	%D%/mounts.c %D%/mounts.h \
 	%D%/nl.c %D%/nl.h \
+	%D%/ns_files.c %D%/ns_files.h \
 	%D%/ns_link.c %D%/ns_link.h \
 	%D%/ns_listen.c %D%/ns_listen.h \
 	%D%/ns_nft.c %D%/ns_nft.h \
-	%D%/ns_nft_rules.c %D%/ns_nft_rules.h
+	%D%/ns_nft_rules.c %D%/ns_nft_rules.h \
+	%D%/selftest.c %D%/selftest.h \
+	%D%/setup.c %D%/setup.h \
+	%D%/step.c %D%/step.h \
+	%D%/streams.c %D%/streams.h \
+	%D%/workdir.c %D%/workdir.h
 
 NETNS_LIBS = $(NFTNL_LIBS) $(MNL_LIBS)
 EXTRA_DIST += %D%/README.md

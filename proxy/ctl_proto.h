@@ -43,6 +43,10 @@
  */
 #define PLUG_TEST_ADDR4		"192.0.2.2"
 #define PLUG_TEST_ADDR6		"2001:db8:0:ffff::2"
+/* The name it asks is NONCE with this behind it; the answer (an A record) is
+ * the sandbox's own address.  The same as DNS_SELF_TEST_* of resolver.h. */
+#define PLUG_TEST_SUFFIX	".penstock.invalid"
+#define PLUG_TEST_ANSWER	"192.0.2.1"
 /* nflog: the prefix says which rule refused; group of the socket. */
 #define PLUG_NFLOG_GROUP	3128
 

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd.h - the subcommands; each takes its own argv and returns an exit code
+ */
+#ifndef CLI_CMD_H
+#define CLI_CMD_H
+
+#define EXIT_NEGATIVE	1	/* the answer is no */
+#define EXIT_USAGE	2	/* wrong usage, or an invalid policy */
+#define EXIT_OWN	125	/* run: we failed, the command never started */
+
+int cmd_run(int argc, char **argv);
+int cmd_policy(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
+
+#endif /* CLI_CMD_H */

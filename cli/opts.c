@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * opts.c - parsing by table
+ */
+#include "cli/opts.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/ini.h"
+#include "base/str.h"
+
+#define USAGE_COLUMN	28	/* where the help of an option begins */
+#define WORDS_MAX	32
+#define LINE_MAX_BYTES	1024
+
+/* A terminal that is raw for the sandbox's sake needs the carriage return. */
+static const char *line_end(void)
+{
+	return isatty(STDERR_FILENO) ? "\r\n" : "\n";
+}
+
+/* One line whatever is in it: control bytes are shown, not sent. */
+static void put_escaped(const char *p)
+{
+	for (; *p; p++) {
+		unsigned char c = (unsigned char)*p;
+
+		if (c < 0x20 || c == 0x7f)
+			fprintf(stderr, "\\x%02x", c);
+		else
+			fputc(c, stderr);
+	}
+}
+
+void say(const char *fmt, ...)
+{
+	char line[LINE_MAX_BYTES];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return;
+	fputs("penstock: ", stderr);
+	put_escaped(line);
+	fputs(line_end(), stderr);
+}
+
+void say_lines(const char *text)
+{
+	struct str rest = str_from(text), line;
+	const char *before = "penstock: ";
+
+	while (str_cut(&rest, '\n', &line)) {
+		fprintf(stderr, "%s%.*s%s", before, STR_ARG(line), line_end());
+		before = "";
+	}
+}
+
+static const struct opt *by_name(const struct opts_table *t, struct str name)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		if (str_eq(str_from(t->opt[i].name), name))
+			return &t->opt[i];
+	}
+	return NULL;
+}
+
+static const struct opt *by_letter(const struct opts_table *t, char letter)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		if (t->opt[i].letter && t->opt[i].letter == letter)
+			return &t->opt[i];
+	}
+	return NULL;
+}
+
+static int unknown(const struct opts_table *t, const char *word,
+		   struct str name)
+{
+	const char *words[WORDS_MAX + 1];
+	const char *near;
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n && n < WORDS_MAX; i++) {
+		if (t->opt[i].help)
+			words[n++] = t->opt[i].name;
+	}
+	words[n] = NULL;
+	near = name.n ? ini_did_you_mean(name, words) : NULL;
+	if (near)
+		say("%s: no option '%s'; did you mean '--%s'?", t->command,
+		    word, near);
+	else
+		say("%s: no option '%s' (see %s --help)", t->command, word,
+		    t->command);
+	return -EINVAL;
+}
+
+/* The words of a command line, and the one that is read. */
+struct words {
+	int argc;
+	char **argv;
+	int at;
+};
+
+/* One word that begins with '-'; goes on when its value is the next. */
+static int parse_word(const struct opts_table *t, struct words *w, void *arg)
+{
+	const char *word = w->argv[w->at], *value = NULL, *wrong;
+	const char *equals = strchr(word, '=');
+	struct str name = str_from(word + 1);
+	const struct opt *o;
+
+	if (word[1] == '-') {
+		name = equals ? str_make(word + 2, (size_t)(equals - word - 2)) :
+				str_from(word + 2);
+		value = equals ? equals + 1 : NULL;
+		o = by_name(t, name);
+	} else {
+		o = name.n == 1 ? by_letter(t, name.p[0]) : NULL;
+	}
+	if (!o)
+		return unknown(t, word, name);
+	if (o->value == OPT_NONE && value) {
+		say("%s: --%s takes no value", t->command, o->name);
+		return -EINVAL;
+	}
+	if (o->value == OPT_NEEDED && !value) {
+		if (w->at + 1 >= w->argc) {
+			say("%s: --%s needs %s behind it", t->command, o->name,
+			    o->arg);
+			return -EINVAL;
+		}
+		value = w->argv[++w->at];
+	}
+	wrong = t->set(arg, o->id, value);
+	if (!wrong)
+		return 0;
+	say("--%s%s%s%s: %s", o->name, value ? " '" : "", value ? value : "",
+	    value ? "'" : "", wrong);
+	return -EINVAL;
+}
+
+int opts_parse(const struct opts_table *t, int argc, char **argv, void *arg,
+	       int *ret_first)
+{
+	struct words w = { argc, argv, 1 };
+
+	for (; w.at < argc; w.at++) {
+		const char *word = argv[w.at];
+		int e;
+
+		if (strcmp(word, "--") == 0) {
+			w.at++;
+			break;
+		}
+		if (word[0] != '-' || !word[1])
+			break;
+		e = parse_word(t, &w, arg);
+		if (e)
+			return e;
+	}
+	*ret_first = w.at;
+	return 0;
+}
+
+void opts_usage(const struct opts_table *t)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		const struct opt *o = &t->opt[i];
+		int n;
+
+		if (!o->help)
+			continue;
+		n = o->letter ? printf("  -%c, --%s", o->letter, o->name) :
+				printf("      --%s", o->name);
+		if (o->value == OPT_NEEDED)
+			n += printf(" %s", o->arg);
+		else if (o->value == OPT_MAYBE)
+			n += printf("[=%s]", o->arg);
+		if (n >= USAGE_COLUMN - 1) {
+			putchar('\n');
+			n = 0;
+		}
+		printf("%*s%s\n", USAGE_COLUMN - n, "", o->help);
+	}
+}

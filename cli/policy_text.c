@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * policy_text.c - reading policies, and saying what is wrong in them
+ */
+#include "cli/policy_text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "cli/opts.h"
+
+int policy_text_read(const char *path, struct buf *out)
+{
+	CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	int e = fd == -1 ? -errno : fd_read_all(fd, out);
+
+	if (e == -EFBIG)
+		say("cannot read the policy %s: it has more than %zu bytes",
+		    path, out->max);
+	else if (e)
+		say("cannot read the policy %s: %s", path, strerror(-e));
+	return e;
+}
+
+void policy_text_diag(void *arg, const struct rules_diag *d)
+{
+	struct policy_said *said = arg;
+	bool error = d->severity == RULES_ERROR;
+
+	*(error ? &said->errors : &said->warnings) += 1;
+	if (!error && said->errors_only)
+		return;
+	fprintf(said->to, "%s:", d->file);
+	if (d->line)
+		fprintf(said->to, "%u:", d->line);
+	fprintf(said->to, " %s: %s\n", error ? "error" : "warning", d->message);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run_opts.h - the options of penstock run
+ */
+#ifndef CLI_RUN_OPTS_H
+#define CLI_RUN_OPTS_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/compiler.h"
+
+#define RUN_ALLOW_MAX	1024	/* --allow options of one run */
+
+struct run_opts {
+	const char *policy;		/* file, or NULL */
+	const char *policy_name;	/* a service's own */
+	struct buf allow;		/* policy text that --allow stands for */
+	unsigned nallow;
+	const char *write_policy, *records, *json_file;
+	const char *name, *plug, *daemon;
+	bool observe, json, summary, quiet, no_proxy_env, map_root, private;
+	bool help;
+};
+
+#define RUN_OPTS_INIT	{ .allow = BUF_INIT(1u << 20) }
+
+/**
+ * run_opts_parse() - Parse and check; says on stderr what is wrong
+ * @ret_first:	index of the command in @argv
+ * Return: 0 or -EINVAL
+ */
+NODISCARD int run_opts_parse(int argc, char **argv, struct run_opts *ret,
+			     int *ret_first);
+void run_opts_done(struct run_opts *o);
+void run_opts_usage(void);
+
+#endif /* CLI_RUN_OPTS_H */

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run_state.h - where a run keeps its records on the host
+ */
+#ifndef CLI_RUN_STATE_H
+#define CLI_RUN_STATE_H
+
+#include <sys/types.h>
+
+#include "base/compiler.h"
+
+#define RUN_ID_SIZE	16
+#define RUN_PATH_MAX	4096
+
+struct run_state {
+	char id[RUN_ID_SIZE];
+	char base[RUN_PATH_MAX];	/* of all runs; "" with --records */
+	char records[RUN_PATH_MAX];	/* the file's path */
+	int fd;				/* O_APPEND */
+	off_t start;			/* where this run's records begin */
+};
+
+#define RUN_STATE_INIT	{ .fd = -1 }
+
+/**
+ * run_state_open() - A run id and its records file
+ * @records:	a file of the user's choice, or NULL
+ *
+ * Without a choice: /var/lib/penstock/runs/ID for root, and for others
+ * $XDG_STATE_HOME or ~/.local/state, /penstock/ID; directories 0700, the file
+ * 0600.  Says on stderr what failed.  Return: 0 or -errno
+ */
+NODISCARD int run_state_open(const char *records, struct run_state *ret);
+void run_state_done(struct run_state *s);
+
+/**
+ * run_state_output() - Open a file that is written when the run is over
+ *
+ * Before the command starts, and not through a link in its last part: the
+ * command may be able to write the directory.
+ */
+NODISCARD int run_state_output(const char *path, int *ret_fd);
+
+#endif /* CLI_RUN_STATE_H */

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * summary.c - the end of a run in words and in JSON
+ */
+#include "cli/summary.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/ip_addr.h"
+#include "base/json.h"
+#include "base/reason.h"
+#include "base/str.h"
+
+#define HOST_COLUMN	30
+#define ROWS_SHOWN	20	/* of each kind; the rest is counted */
+#define SIZE_TEXT	24
+#define ENDPOINT_TEXT	300
+
+static void size_text(uint64_t bytes, char out[SIZE_TEXT])
+{
+	static const char *const unit[] = { "kB", "MB", "GB", "TB", "PB" };
+	double v = (double)bytes;
+	size_t u = 0;
+	int n;
+
+	if (bytes < 1000) {
+		n = snprintf(out, SIZE_TEXT, "%" PRIu64 " B", bytes);
+	} else {
+		for (v /= 1000; v >= 999.5 && u + 1 < ARRAY_SIZE(unit); u++)
+			v /= 1000;
+		n = snprintf(out, SIZE_TEXT, v < 9.95 && u ? "%.1f %s" :
+			     "%.0f %s", v, unit[u]);
+	}
+	REQUIRE(n > 0 && n < SIZE_TEXT);
+}
+
+static bool is_address(const char *host)
+{
+	struct ip_addr a;
+
+	return ip_addr_parse(str_from(host), &a) == 0;
+}
+
+static void endpoint_text(const struct query_row *r, char out[ENDPOINT_TEXT])
+{
+	bool v6 = strchr(r->host, ':') != NULL;
+	int n;
+
+	if (r->port)
+		n = snprintf(out, ENDPOINT_TEXT, "%s%s%s:%u", v6 ? "[" : "",
+			     r->host, v6 ? "]" : "", r->port);
+	else
+		n = snprintf(out, ENDPOINT_TEXT, "%s", r->host);
+	/* A name is at most 253 bytes; a longer text is cut, not lost. */
+	if (n < 0)
+		out[0] = '\0';
+}
+
+static int text_reached(struct buf *out, const struct query_row *r)
+{
+	char down[SIZE_TEXT], up[SIZE_TEXT], host[ENDPOINT_TEXT];
+
+	size_text(r->bytes_down, down);
+	size_text(r->bytes_up, up);
+	endpoint_text(r, host);
+	return buf_printf(out, "%-*s %" PRIu64 " flow%s  %s down  %s up%s%s\n",
+			  HOST_COLUMN, host, r->count, r->count == 1 ? " " :
+			  "s", down, up, r->would_deny ? "  observed: " : "",
+			  r->would_deny ? r->reason : "");
+}
+
+static int text_refused(struct buf *out, const struct query_row *r)
+{
+	char host[ENDPOINT_TEXT];
+	bool tcp = strcmp(r->transport, "tcp") == 0 || !r->transport[0];
+
+	endpoint_text(r, host);
+	return buf_printf(out, "%-*s %s  x%" PRIu64 "%s%s\n", HOST_COLUMN, host,
+			  r->reason, r->count, tcp ? "" : "  ",
+			  tcp ? "" : r->transport);
+}
+
+static int text_rows(struct buf *out, const struct query_summary *q,
+		     bool refused)
+{
+	size_t shown = 0, more = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < q->n && !err; i++) {
+		if (q->row[i].refused != refused)
+			continue;
+		if (shown == ROWS_SHOWN) {
+			more++;
+			continue;
+		}
+		err = buf_printf(out, "  %-9s ", shown ? "" :
+				 refused ? "refused" : "reached");
+		if (!err)
+			err = refused ? text_refused(out, &q->row[i]) :
+					text_reached(out, &q->row[i]);
+		shown++;
+	}
+	if (!err && more)
+		err = buf_printf(out, "            and %zu more in the record\n",
+				 more);
+	return err;
+}
+
+/* Would --allow open it? A class of addresses, or an address, never. */
+static bool can_be_allowed(const struct query_row *r)
+{
+	enum reason why = reason_by_word(str_from(r->reason));
+
+	return !is_address(r->host) && strcmp(r->host, "-") != 0 &&
+	       (why == REASON_HOST_NOT_ALLOWED ||
+		why == REASON_PORT_NOT_ALLOWED);
+}
+
+static bool has_address_class(const struct query_summary *q)
+{
+	for (size_t i = 0; i < q->n; i++) {
+		if (q->row[i].refused && reason_is_address_class(
+				reason_by_word(str_from(q->row[i].reason))))
+			return true;
+	}
+	return false;
+}
+
+/* The same host may be refused on many ports, and by DNS, too. */
+static bool said_before(const struct query_summary *q, size_t i, bool web)
+{
+	for (size_t j = 0; j < i; j++) {
+		const struct query_row *r = &q->row[j];
+		bool r_web = r->port == 0 || r->port == 443 || r->port == 80;
+
+		if (r->refused && can_be_allowed(r) &&
+		    strcmp(r->host, q->row[i].host) == 0 &&
+		    (web ? r_web : r->port == q->row[i].port))
+			return true;
+	}
+	return false;
+}
+
+static int text_to_allow(struct buf *out, const struct query_summary *q)
+{
+	size_t shown = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < q->n && !err; i++) {
+		const struct query_row *r = &q->row[i];
+		bool web = r->port == 0 || r->port == 443 || r->port == 80;
+
+		if (!r->refused || !can_be_allowed(r) || shown == ROWS_SHOWN ||
+		    said_before(q, i, web))
+			continue;
+		err = buf_printf(out, shown ? " --allow %s" :
+				 "  to allow  --allow %s", r->host);
+		if (!err && !web)
+			err = buf_printf(out, ":%u", r->port);
+		shown++;
+	}
+	if (!err && has_address_class(q))
+		err = buf_printf(out, "%s(address classes are never opened by "
+				 "--allow: see 'addresses' in penstock.ini(5))",
+				 shown ? "\n            " : "  to allow  ");
+	if (!err && (shown || has_address_class(q)))
+		err = buf_add_char(out, '\n');
+	return err;
+}
+
+static int text_head(const struct summary *s, struct buf *out)
+{
+	const struct launch_result *r = s->result;
+	int err = buf_printf(out, "\npenstock: run %s  %s %d  %" PRId64 ".%"
+			     PRId64 " s%s\n", s->run, r->signal ? "signal" :
+			     "exit", r->signal ? r->signal : r->exit_code,
+			     s->duration_ms / 1000, s->duration_ms % 1000 / 100,
+			     s->observe ? "  (observed: nothing by name was "
+			     "refused)" : "");
+
+	if (!err && r->daemon_lost)
+		err = buf_add_str(out, STR("  warning   penstockd ended before "
+			"the run: from then on there was no network\n"));
+	if (!err && !r->audit_ok)
+		err = buf_add_str(out, STR("  warning   not every record could "
+					   "be written\n"));
+	return err;
+}
+
+static int text_tail(const struct summary *s, struct buf *out)
+{
+	size_t n = s->home ? strlen(s->home) : 0;
+	bool in_home = n > 1 && strncmp(s->records, s->home, n) == 0 &&
+		       s->records[n] == '/';
+	int err = 0;
+
+	if (s->flows->lost)
+		err = buf_printf(out, "  lost      %" PRIu64 " records\n",
+				 s->flows->lost);
+	if (!err && s->flows->more)
+		err = buf_printf(out, "  and       %" PRIu64 " more flows\n",
+				 s->flows->more);
+	return err ? err : buf_printf(out, "  record    %s%s\n",
+				      in_home ? "~" : "",
+				      s->records + (in_home ? n : 0));
+}
+
+int summary_text(const struct summary *s, struct buf *out)
+{
+	int err = text_head(s, out);
+
+	if (!err)
+		err = text_rows(out, s->flows, false);
+	if (!err)
+		err = text_rows(out, s->flows, true);
+	if (!err)
+		err = text_to_allow(out, s->flows);
+	return err ? err : text_tail(s, out);
+}
+
+static void json_row(struct json *j, const struct query_row *r)
+{
+	json_object(j, NULL);
+	json_cstr(j, "host", r->host);
+	if (r->port)
+		json_uint(j, "port", r->port);
+	json_cstr(j, "transport", r->transport[0] ? r->transport : "tcp");
+	json_uint(j, "count", r->count);
+	if (r->refused || r->would_deny)
+		json_cstr(j, "reason", r->reason);
+	if (!r->refused) {
+		json_uint(j, "bytes_up", r->bytes_up);
+		json_uint(j, "bytes_down", r->bytes_down);
+		json_bool(j, "would_deny", r->would_deny);
+	}
+	json_object_end(j);
+}
+
+static void json_rows(struct json *j, const char *key,
+		      const struct query_summary *q, bool refused)
+{
+	json_array(j, key);
+	for (size_t i = 0; i < q->n; i++) {
+		if (q->row[i].refused == refused)
+			json_row(j, &q->row[i]);
+	}
+	json_array_end(j);
+}
+
+int summary_json(const struct summary *s, struct buf *out)
+{
+	const struct launch_result *r = s->result;
+	struct json j;
+	int err;
+
+	json_begin(&j, out);
+	json_object(&j, NULL);
+	json_cstr(&j, "schema", "penstock-run/1");
+	json_cstr(&j, "run", s->run);
+	json_cstr(&j, "policy", r->policy);
+	json_cstr(&j, "mode", s->observe ? "observe" : "enforce");
+	if (r->signal)
+		json_int(&j, "signal", r->signal);
+	json_int(&j, "exit", r->signal ? 128 + r->signal : r->exit_code);
+	json_int(&j, "duration_ms", s->duration_ms);
+	json_rows(&j, "reached", s->flows, false);
+	json_rows(&j, "refused", s->flows, true);
+	json_cstr(&j, "records", s->records);
+	json_uint(&j, "records_read", s->flows->records);
+	json_uint(&j, "records_lost", s->flows->lost);
+	json_uint(&j, "flows_more", s->flows->more);
+	json_bool(&j, "audit_ok", r->audit_ok);
+	json_bool(&j, "daemon_lost", r->daemon_lost);
+	json_bool(&j, "transparent", r->tproxy);
+	json_object_end(&j);
+	err = json_end(&j);
+	return err ? err : buf_add_char(out, '\n');
+}
