@@ -288,16 +288,16 @@ static enum reason end_reason(const struct relay *r)
 	return r->closed;
 }
 
-static void interest(struct event *ev, bool want, bool *is)
+/* Return: false when the kernel has no memory to watch the descriptor. */
+static bool interest(struct event *ev, bool want, bool *is)
 {
 	if (want == *is)
-		return;
+		return true;
 	*is = want;
-	/* Only memory can fail here, and libevent keeps what it has. */
 	if (want)
-		(void)!event_add(ev, NULL);
-	else
-		(void)!event_del(ev);
+		return event_add(ev, NULL) == 0;
+	(void)!event_del(ev);
+	return true;
 }
 
 static void relay_stop(struct relay *r)
@@ -305,30 +305,37 @@ static void relay_stop(struct relay *r)
 	enum relay_side side;
 
 	for (side = APP; side < RELAY_SIDES; side++) {
-		interest(&r->half[side].rd, false, &r->half[side].reading);
-		interest(&r->half[side].wr, false, &r->half[side].writing);
+		(void)!interest(&r->half[side].rd, false,
+				&r->half[side].reading);
+		(void)!interest(&r->half[side].wr, false,
+				&r->half[side].writing);
 	}
 	(void)!event_del(&r->check);
 }
 
-static void relay_update(struct relay *r)
+static bool relay_update(struct relay *r)
 {
 	const struct timeval period = { .tv_sec = RELAY_CHECK_S };
 	enum relay_side side;
+	bool watched = true;
 
 	for (side = APP; side < RELAY_SIDES; side++) {
 		struct relay_half *h = &r->half[side];
 		const struct relay_dir *out = &r->dir[side];
 		const struct relay_dir *in = &r->dir[other(side)];
 
-		interest(&h->rd, !out->done && !out->eof && !dir_holds(out),
-			 &h->reading);
-		interest(&h->wr, !in->done && dir_holds(in), &h->writing);
+		if (!interest(&h->rd, !out->done && !out->eof &&
+			      !dir_holds(out), &h->reading) ||
+		    !interest(&h->wr, !in->done && dir_holds(in),
+			      &h->writing))
+			watched = false;
 	}
 	if (!r->checking && (r->dir[APP].done || r->dir[NET].done)) {
 		r->checking = true;
-		(void)!event_add(&r->check, &period);
+		if (event_add(&r->check, &period))
+			watched = false;
 	}
+	return watched;
 }
 
 /* The last thing that a callback does: @r may be freed by it. */
@@ -336,9 +343,11 @@ static void relay_settle(struct relay *r, enum reason fault)
 {
 	dir_close(r, APP);
 	dir_close(r, NET);
-	if (fault == REASON_ALLOWED && !(r->dir[APP].done && r->dir[NET].done)) {
-		relay_update(r);
-		return;
+	if (fault == REASON_ALLOWED &&
+	    !(r->dir[APP].done && r->dir[NET].done)) {
+		if (relay_update(r))
+			return;
+		fault = REASON_MEMORY_EXCEEDED;
 	}
 	relay_stop(r);
 	r->fn(r->arg, fault != REASON_ALLOWED ? fault : end_reason(r));
@@ -475,13 +484,16 @@ int relay_start(const struct relay_config *config, struct relay **ret)
 	if (!err && event_assign(&r->check, r->base, -1, EV_PERSIST, check_cb,
 				 r))
 		err = -EINVAL;
+	if (!err && !relay_update(r)) {
+		relay_stop(r);
+		err = -ENOMEM;
+	}
 	if (err) {
 		dir_drop(r, APP);
 		dir_drop(r, NET);
 		mem_free(r);
 		return err;
 	}
-	relay_update(r);
 	*ret = r;
 	return 0;
 }
