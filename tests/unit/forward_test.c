@@ -1055,8 +1055,9 @@ static void http_19_a_101_that_nobody_asked_for_is_an_error(void **state)
 static void an_answer_that_is_no_http_is_an_error(void **state)
 {
 	static const char *const bad[] = {
-		"SSH-2.0-x\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n"
-		"Transfer-Encoding: chunked\r\n\r\n",
+		"SSH-2.0-x\r\n",
+		("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n"
+		 "Transfer-Encoding: chunked\r\n\r\n"),
 		"HTTP/1.1 407 x\r\nContent-Length: 0\r\n\r\n",
 	};
 

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+FUZZ_TARGETS += %D%/http1_request_fuzz %D%/http1_answer_fuzz \
+	%D%/http1_body_fuzz %D%/sniff_fuzz
+
+PROXY_FUZZ_LIBS = proxy/libproxy.a rules/librules.a base/libbase.a \
+	$(RULES_LIBS) $(BASE_LIBS)
+
+%C%_http1_request_fuzz_SOURCES = %D%/http1_request_fuzz.c $(FUZZ_MAIN)
+%C%_http1_request_fuzz_LDFLAGS = $(FUZZ_LINK)
+%C%_http1_request_fuzz_LDADD = $(PROXY_FUZZ_LIBS)
+%C%_http1_answer_fuzz_SOURCES = %D%/http1_answer_fuzz.c $(FUZZ_MAIN)
+%C%_http1_answer_fuzz_LDFLAGS = $(FUZZ_LINK)
+%C%_http1_answer_fuzz_LDADD = $(PROXY_FUZZ_LIBS)
+%C%_http1_body_fuzz_SOURCES = %D%/http1_body_fuzz.c $(FUZZ_MAIN)
+%C%_http1_body_fuzz_LDFLAGS = $(FUZZ_LINK)
+%C%_http1_body_fuzz_LDADD = $(PROXY_FUZZ_LIBS)
+%C%_sniff_fuzz_SOURCES = %D%/sniff_fuzz.c $(FUZZ_MAIN)
+%C%_sniff_fuzz_LDFLAGS = $(FUZZ_LINK)
+%C%_sniff_fuzz_LDADD = $(PROXY_FUZZ_LIBS)
