@@ -40,3 +40,11 @@ TESTS += %D%/forward_test
 %C%_forward_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(EVENT_CFLAGS)
 %C%_forward_test_LDADD = proxy/libproxy.a rules/librules.a base/libbase.a \
 	$(EVENT_LIBS) $(RULES_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
+
+# What the differential test against h11 asks.
+check_PROGRAMS += %D%/http1_dump
+%C%_http1_dump_SOURCES = %D%/http1_dump.c
+%C%_http1_dump_LDADD = proxy/libproxy.a rules/librules.a base/libbase.a \
+	$(RULES_LIBS) $(BASE_LIBS)
+TESTS += %D%/http1_differential.py
+EXTRA_DIST += %D%/http1_differential.py
