@@ -177,6 +177,13 @@ static void next_data_end(struct http1_body *b, struct str in,
 	b->state = BODY_SIZE;
 }
 
+/* Behind the body, these can only be meant for somebody who reads otherwise. */
+static bool is_framing(struct str name)
+{
+	return str_ieq(name, STR("content-length")) ||
+	       str_ieq(name, STR("transfer-encoding"));
+}
+
 static void next_trailer(struct http1_body *b, struct str in,
 			 struct http1_piece *ret)
 {
@@ -200,7 +207,8 @@ static void next_trailer(struct http1_body *b, struct str in,
 	ret->trailer.value = str_trim(str_make(line.p + colon + 1,
 					       line.n - colon - 1));
 	ret->kind = HTTP1_PIECE_TRAILER;
-	if (!http1_is_token(ret->trailer.name) || !is_line_text(line))
+	if (!http1_is_token(ret->trailer.name) || !is_line_text(line) ||
+	    is_framing(ret->trailer.name))
 		broken(b, ret);
 }
 

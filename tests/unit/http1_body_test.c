@@ -217,6 +217,8 @@ static void trailers_are_fields_and_bounded(void **state)
 	must_break(true, STR("0\r\nX : y\r\n\r\n"));
 	must_break(true, STR("0\r\nX: \x01\r\n\r\n"));
 	must_break(true, STR("0\r\n\n"));
+	must_break(true, STR("0\r\nContent-Length: 5\r\n\r\n"));
+	must_break(true, STR("0\r\ntransfer-encoding: chunked\r\n\r\n"));
 	memcpy(in, "0\r\n", 3);
 	for (int i = 0; i <= HTTP1_TRAILER_FIELDS; i++, n += 6)
 		memcpy(in + n, "X: y\r\n", 6);
