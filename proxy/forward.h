@@ -84,8 +84,8 @@ struct forward_ops {
 	void (*net_closed)(void *arg, enum reason why, uint64_t bytes_up,
 			   uint64_t bytes_down);
 	/*
-	 * Post one RECORD_HTTP.  Set are: event, act, reason, rule, host, dst
-	 * (.port; .addr for a literal), http_host, method, path, status,
+	 * Post one RECORD_HTTP.  Set are: event, act, reason, rule, host
+	 * (or dst.addr, for a literal), dst.port, http_host, method, path, status,
 	 * bytes, dur_ms; the owner adds the flow's id (a new one where no dial
 	 * was made), via and its own ends.  A refused request (also one whose
 	 * dial failed before a flow was open) has this record and no other.

@@ -148,7 +148,6 @@ void forward_record(struct forward *f, enum record_act act, enum reason why)
 		.act = act,
 		.reason = why,
 		.rule = x->rule[0] ? x->rule : NULL,
-		.host = str_from(x->host),
 		.dst = { .port = x->target.port },
 		.http_host = str_make(x->http_host, x->http_host_n),
 		.method = str_make(x->method, x->method_n),
@@ -163,7 +162,9 @@ void forward_record(struct forward *f, enum record_act act, enum reason why)
 	if (!x->open)
 		return;
 	x->open = false;
-	if (x->target.kind == HOST_ADDRESS)
+	if (x->target.kind == HOST_NAME)
+		r.host = host_name_str(&x->target.name);
+	else if (x->target.kind == HOST_ADDRESS)
 		r.dst.addr = x->target.addr;
 	f->ops->record(f->arg, &r);
 }
@@ -244,7 +245,7 @@ void forward_refuse_head(struct forward *f, enum reason why)
 	memset(x, 0, sizeof(*x));
 	x->open = true;
 	x->started_ms = clock_mono_ms();
-	if (f->pinned.port) {
+	if (f->mode != FORWARD_EXPLICIT) {
 		x->target = f->pinned;
 		host_text(x);
 	}

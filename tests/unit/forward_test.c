@@ -122,14 +122,18 @@ static void op_net_closed(void *arg, enum reason why, uint64_t up,
 
 static void op_record(void *arg, struct record *r)
 {
+	char addr[IP_TEXT_SIZE] = "";
+
 	assert_ptr_equal(arg, &t);
 	assert_int_equal(r->event, RECORD_HTTP);
-	note("%s %s %.*s %.*s:%u %.*s %d%s%.*s\n",
+	if (r->dst.addr.family != IP_NONE)
+		ip_addr_text(&r->dst.addr, addr);
+	note("%s %s %.*s %.*s%s:%u %.*s %d%s%.*s\n",
 	     r->act == RECORD_ALLOW ? "allow" :
 	     r->act == RECORD_DENY ? "deny" :
 	     r->act == RECORD_WOULD_DENY ? "would_deny" : "error",
 	     reason_word(r->reason), STR_ARG(r->method), STR_ARG(r->host),
-	     r->dst.port, STR_ARG(r->path), r->status,
+	     addr, r->dst.port, STR_ARG(r->path), r->status,
 	     r->http_host.n ? " said " : "", STR_ARG(r->http_host));
 }
 
@@ -995,6 +999,15 @@ static void a_client_that_waits_for_100_is_refused_and_closed(void **state)
 	expect_refusal(403, true);
 }
 
+static void a_literal_is_recorded_as_the_address_that_it_is(void **state)
+{
+	(void)state;
+	start_with("GET http://[2001:DB8::0:1]/ HTTP/1.1\r\n"
+		   "Host: [2001:db8::1]:80\r\n\r\n");
+	expect_refusal(403, false);
+	expect_notes("deny host_not_allowed GET 2001:db8::1:80 / 403\n");
+}
+
 static void tun_02_a_failed_dial_is_told_from_a_denial(void **state)
 {
 	(void)state;
@@ -1436,6 +1449,7 @@ int main(void)
 		T(a_refused_body_without_bound_ends_the_connection),
 		T(a_refused_endless_chunked_body_ends_the_connection),
 		T(a_client_that_waits_for_100_is_refused_and_closed),
+		T(a_literal_is_recorded_as_the_address_that_it_is),
 		T(tun_02_a_failed_dial_is_told_from_a_denial),
 		T(http_01_an_ambiguous_request_reaches_nobody),
 		T(http_09_a_broken_upload_is_refused_and_the_origin_cut),
