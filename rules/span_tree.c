@@ -12,12 +12,8 @@
 static int span_cmp(const void *a, const void *b)
 {
 	const struct span *x = a, *y = b;
-	int by_lo = ip_addr_cmp(&x->r.lo, &y->r.lo);
 
-	if (by_lo)
-		return by_lo;
-	/* So that equal ranges are found in the order of their rules. */
-	return x->owner < y->owner ? -1 : x->owner > y->owner;
+	return ip_addr_cmp(&x->r.lo, &y->r.lo);
 }
 
 static struct ip_addr later(struct ip_addr a, struct ip_addr b)

@@ -187,7 +187,8 @@ static void hosts_are_refused_with_the_mend(void **state)
 		{ HOSTS "localhost\n", "is never asked of the DNS" },
 		/* 64 bytes */
 		{ HOSTS "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-		  "aaaaaaaaaaaaaaaaaaaaaaaa.example\n", "has a label of more than 63 bytes" },
+		  "aaaaaaaaaaaaaaaaaaaaaaaa.example\n",
+		  "has a label of more than 63 bytes" },
 		/* In a deny rule, too. */
 		{ "[deny a]\nhosts = a,b\n", "has a comma in it" },
 	};

@@ -691,6 +691,64 @@ static void a_name_is_judged_without_a_port(void **state)
 	rules_unref(rs);
 }
 
+/* What lies between two that are near stays shut. */
+static void neighbours_are_joined_and_gaps_are_kept(void **state)
+{
+	static const struct verdict v[] = {
+		{ "a.example.com", 22, NULL, REASON_ALLOWED, "a", "ssh" },
+		{ "a.example.com", 23, NULL, REASON_PORT_NOT_ALLOWED, NULL,
+		  NULL },
+		{ "a.example.com", 24, NULL, REASON_ALLOWED, "a", "tcp" },
+		{ "a.example.com", 25, NULL, REASON_ALLOWED, "a", "smtp" },
+		{ "a.example.com", 26, NULL, REASON_PORT_NOT_ALLOWED, NULL,
+		  NULL },
+		{ NULL, 80, "8.8.8.8", REASON_ALLOWED, "b", "http" },
+		{ NULL, 80, "8.8.8.9", REASON_ADDRESS_NOT_ALLOWED, NULL,
+		  NULL },
+		{ NULL, 80, "8.8.8.10", REASON_ALLOWED, "b", "http" },
+		{ NULL, 80, "8.8.8.11", REASON_ALLOWED, "b", "http" },
+		{ NULL, 80, "8.8.8.12", REASON_ADDRESS_NOT_ALLOWED, NULL,
+		  NULL },
+		{ NULL, 80, "255.255.255.254", REASON_ADDRESS_RESERVED, NULL,
+		  NULL },
+		{ NULL, 80, "255.255.255.255", REASON_ALLOWED, "last",
+		  "http" },
+		{ NULL, 80, "::", REASON_ALLOWED, "last", "http" },
+	};
+	struct ruleset *rs = compile_good(
+		"[allow a]\nhosts = a.example.com\nports = 25 22 24\n"
+		"[allow b]\naddresses = 8.8.8.11 8.8.8.8 8.8.8.10\n"
+		"[allow last]\naddresses = 255.255.255.255 ::\n"
+		"reason = ends of both families\n");
+
+	(void)state;
+	CHECK(rs, v);
+	rules_unref(rs);
+}
+
+/* As many labels as fit, and one more: it is not taken for the name below. */
+static void a_host_with_too_many_labels_is_no_other(void **state)
+{
+	struct buf text = BUF_INIT(4096);
+	struct ruleset *rs;
+	struct str host;
+	char name[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(name); i++)
+		name[i] = i % 2 ? '.' : 'a';
+	name[255] = '\0';
+	host = str_make(name + 2, HOST_NAME_MAX_LEN);
+	assert_int_equal(buf_printf(&text, "[allow a]\nhosts = %.*s\n",
+				    STR_ARG(host)), 0);
+	rs = compile_good(buf_cstr(&text));
+	assert_int_equal(ask(rs, name + 2, 443, NULL).reason, REASON_ALLOWED);
+	assert_int_equal(ask(rs, name, 443, NULL).reason,
+			 REASON_HOST_NOT_ALLOWED);
+	rules_unref(rs);
+	buf_done(&text);
+}
+
 static void protocols_are_known_by_name_and_port(void **state)
 {
 	(void)state;
@@ -730,6 +788,8 @@ int main(void)
 		cmocka_unit_test(this_hosts_own_addresses_are_a_class),
 		cmocka_unit_test(observing_lets_names_through_only),
 		cmocka_unit_test(a_name_is_judged_without_a_port),
+		cmocka_unit_test(neighbours_are_joined_and_gaps_are_kept),
+		cmocka_unit_test(a_host_with_too_many_labels_is_no_other),
 		cmocka_unit_test(protocols_are_known_by_name_and_port),
 	};
 
