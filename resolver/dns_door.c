@@ -66,6 +66,7 @@ static struct dns_door *door_alloc(const struct dns_door_config *config)
 	d->sink = config->sink;
 	d->hosts = config->hosts;
 	d->tenant = config->tenant;
+	d->tcp_idle_ms = DNS_TCP_IDLE_MS;
 	for (int i = 0; i < 2; i++)
 		d->udp[i].fd = d->tcp[i].fd = -1;
 	list_init(&d->conns);

@@ -21,6 +21,7 @@
 /* Bounds of one sandbox. */
 #define DNS_QUERIES_MAX		256	/* questions that wait for the world */
 #define DNS_CONNS_MAX		64	/* TCP connections */
+#define DNS_TCP_IDLE_MS		10000
 
 /* Constant, so that a life says nothing of who asked before. */
 #define DNS_DOOR_TTL_S		60
@@ -56,6 +57,7 @@ struct dns_door {
 	struct host_name self_test;	/* the nonce's whole name; .n 0: none */
 	struct dns_udp udp[2];		/* v4, v6 */
 	struct dns_tcp tcp[2];
+	int tcp_idle_ms;		/* a connection without work is closed */
 	struct list conns;		/* struct dns_conn.node */
 	unsigned nconns;
 	struct list queries;		/* struct dns_query.node, those that wait */

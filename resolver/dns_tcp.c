@@ -11,8 +11,8 @@
  * bytes that the client does not take, reading stops.
  *
  * A client that shuts down its side still gets the replies it waits for; then
- * we close.  A connection on which nothing is completed for CONN_IDLE_S seconds
- * is closed, unless questions are under way: those have a deadline of their own.
+ * we close.  A connection on which nothing is completed for DNS_TCP_IDLE_MS is
+ * closed, unless questions are under way: those have a deadline of their own.
  *
  * conn_pump() does all the work and is the only place where a connection is
  * ended, so that nothing is freed below a caller that still holds it.
@@ -35,7 +35,6 @@
 #define CONN_OUT_MAX		(CONN_OUT_FULL + \
 				 (CONN_PENDING_MAX + 1) * (2 + DNS_MSG_MAX))
 #define CONN_READ		4096
-#define CONN_IDLE_S		10
 #define ACCEPTS_A_WAKE		16
 #define ACCEPT_RETRY_MS		200
 
@@ -83,7 +82,10 @@ static void conn_end(struct dns_conn *c)
 
 static void conn_touch(struct dns_conn *c)
 {
-	static const struct timeval idle = { .tv_sec = CONN_IDLE_S };
+	int ms = c->door->tcp_idle_ms;
+	const struct timeval idle = {
+		.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000,
+	};
 
 	if (event_add(&c->idle, &idle) != 0)
 		c->broken = true;

@@ -52,8 +52,10 @@ void resolver_free(struct resolver *r);	/* pending callbacks are dropped */
 /**
  * resolver_set_servers() - The upstreams, in the order of preference
  *
- * None at all is fine: every lookup then fails with DNS_FAILED.  Lookups in
- * flight go on with the old servers until they end or time out.
+ * None at all is fine: every lookup then fails with DNS_FAILED.  What was asked
+ * of an old server may still be answered by it; whatever is asked from now on,
+ * further tries too, goes to the new ones.  The cache is emptied.
+ * Return: 0, or -EINVAL (a server without family or port; nothing changed)
  */
 NODISCARD int resolver_set_servers(struct resolver *r,
 				   const struct ip_endpoint *server, size_t n);
@@ -79,7 +81,7 @@ size_t resolver_parse_conf(struct str text,
  * @ret_now:	set when the return value is 1; borrowed until the next call
  * @ret:	handle to cancel with; set when the return value is 0
  * Return: 1: answered from the cache, @fn is not called; 0: @fn will be called;
- *         or -ENOMEM, -EAGAIN (too many in flight)
+ *         or -ENOMEM, -EAGAIN (too many in flight), -EINVAL (not canonical)
  */
 NODISCARD int resolver_lookup(struct resolver *r, uint64_t tenant,
 			      struct str name, enum resolver_type type,
@@ -100,7 +102,7 @@ struct dns_door_config {
 	struct audit_sink *sink;	/* borrowed: outlives the door */
 	const struct ip_hosts *const *hosts;	/* the worker's current snapshot */
 	uint64_t tenant;
-	int fd[DNS_SOCKETS];		/* taken; -1: none */
+	int fd[DNS_SOCKETS];		/* taken, on failure too; -1: none */
 	const char *hostname;		/* the sandbox's own; answered here */
 	const char *nonce;		/* "<nonce>.penstock.invalid" is answered with
 					 * DNS_SELF_TEST_A / _AAAA; marked internal */

@@ -225,6 +225,34 @@ static void connections_are_bounded(void **state)
 	close(fd[0]);
 }
 
+static void dns_14_an_idle_client_is_sent_away(void **state)
+{
+	struct msg s = { .n = 0 };
+	struct reply r;
+	int fd, busy;
+
+	(void)state;
+	door->tcp_idle_ms = 20;
+	fd = connected(SOCK_STREAM, ASKED);
+	stream_question(&s, "localhost", DNS_TYPE_A);
+	assert_int_equal(send(fd, s.p, s.n, 0), (ssize_t)s.n);
+	assert_true(stream_receive(fd, &r));
+	/* Half a message is no work. */
+	assert_int_equal(send(fd, s.p, 5, 0), 5);
+	assert_false(stream_receive(fd, &r));
+	close(fd);
+	/* One that waits for its answer is not idle, however long that takes. */
+	busy = connected(SOCK_STREAM, ASKED);
+	s.n = 0;
+	stream_question(&s, "silent.example.com", DNS_TYPE_A);
+	assert_int_equal(send(busy, s.p, s.n, 0), (ssize_t)s.n);
+	assert_true(stream_receive(busy, &r));
+	assert_string_equal(r.why, "dns_timeout");
+	assert_false(stream_receive(busy, &r));
+	close(busy);
+	assert_int_equal(door->nconns, 0);
+}
+
 static void closing_ends_the_streams(void **state)
 {
 	int fd = connected(SOCK_STREAM, ASKED);
@@ -254,6 +282,7 @@ int main(void)
 		DOOR_TEST(many_questions_on_one_stream_are_all_answered),
 		DOOR_TEST(what_is_no_question_ends_the_stream),
 		DOOR_TEST(connections_are_bounded),
+		DOOR_TEST(dns_14_an_idle_client_is_sent_away),
 		DOOR_TEST(closing_ends_the_streams),
 	};
 	int failed;
