@@ -136,7 +136,7 @@ int plug_peer_policy(const struct plug_config *config,
 		     struct ruleset **ret, struct plug_why *why)
 {
 	if (!peer->may_bring && (fd >= 0 || open->flags & PLUG_FLAG_OBSERVE))
-		return plug_refuse(why, "uid %u may name a policy of the service but not bring one or observe: use --policy-name, or be listed in allow_policy_uid",
+		return plug_refuse(why, "uid %u may name a policy of the service but not bring one or observe: name one, or be listed in allow_policy_uid",
 				   (unsigned)peer->uid);
 	if (fd >= 0)
 		return plug_policy_by_fd(open, fd, ret, why);

@@ -8,7 +8,7 @@ PROXY_TEST_LIBS = tests/unit/libpluglab.a tests/unit/libproxylab.a proxy/libprox
 	$(CMOCKA_LIBS)
 PROXY_TESTS = %D%/broker_test %D%/config_test %D%/host_addrs_test \
 	%D%/isolate_test %D%/listener_test %D%/nflog_test \
-	%D%/plug_check_test %D%/worker_test
+	%D%/plug_check_test %D%/plug_test %D%/worker_test
 check_PROGRAMS += $(PROXY_TESTS)
 check_LIBRARIES += %D%/libpluglab.a
 %C%_libpluglab_a_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
@@ -40,3 +40,6 @@ TESTS += $(PROXY_TESTS)
 %C%_nflog_test_SOURCES = %D%/nflog_test.c
 %C%_nflog_test_CPPFLAGS = $(PROXY_TEST_CPPFLAGS)
 %C%_nflog_test_LDADD = $(PROXY_TEST_LIBS)
+%C%_plug_test_SOURCES = %D%/plug_test.c
+%C%_plug_test_CPPFLAGS = $(PROXY_TEST_CPPFLAGS)
+%C%_plug_test_LDADD = $(PROXY_TEST_LIBS)
