@@ -190,7 +190,9 @@ unsigned nflog_parse_datagram(struct str bytes, nflog_packet_fn *fn, void *arg)
 	int left = (int)bytes.n;
 	unsigned n = 0;
 
-	while (mnl_nlmsg_ok(h, left)) {
+	/* libmnl compares lengths as int: one over INT_MAX would pass there,
+	 * and never end. */
+	while (mnl_nlmsg_ok(h, left) && h->nlmsg_len <= (unsigned)left) {
 		struct nflog_packet p;
 
 		if (nflog_parse_message(h, &p)) {

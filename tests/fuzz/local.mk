@@ -62,3 +62,4 @@ include tests/fuzz/base.mk
 %C%_rules_host_fuzz_LDADD = rules/librules.a base/libbase.a $(RULES_LIBS) \
 	$(BASE_LIBS)
 include tests/fuzz/proxy.mk
+include tests/fuzz/daemon.mk

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+FUZZ_TARGETS += %D%/nflog_fuzz %D%/plug_fuzz
+
+DAEMON_FUZZ_LIBS = proxy/libproxy.a resolver/libresolver.a audit/libaudit.a \
+	rules/librules.a base/libbase.a $(PROXY_LIBS) $(RESOLVER_LIBS) \
+	$(AUDIT_LIBS) $(RULES_LIBS) $(BASE_LIBS)
+
+%C%_nflog_fuzz_SOURCES = %D%/nflog_fuzz.c $(FUZZ_MAIN)
+%C%_nflog_fuzz_LDFLAGS = $(FUZZ_LINK)
+%C%_nflog_fuzz_LDADD = $(DAEMON_FUZZ_LIBS)
+%C%_plug_fuzz_SOURCES = %D%/plug_fuzz.c $(FUZZ_MAIN)
+%C%_plug_fuzz_LDFLAGS = $(FUZZ_LINK)
+%C%_plug_fuzz_LDADD = $(DAEMON_FUZZ_LIBS)
