@@ -8,7 +8,8 @@
  *
  * - what is allowed has a rule and a protocol;
  * - to know the address can only take away, and never changes the protocol;
- * - a name that is allowed on some port may be asked of the DNS.
+ * - a name that is allowed on some port may be asked of the DNS, and an address
+ *   of it that may be dialled is left in the answer.
  *
  * The questions are made of the policy's own words, so that they hit.
  */
@@ -59,6 +60,10 @@ static void ask_address(const struct ruleset *rs, struct str host,
 		rules_passes(before));
 	if (after.reason == REASON_ALLOWED && !str_empty(host))
 		REQUIRE(after.protocol == before->protocol);
+	if (!rules_passes(&after) || str_empty(host))
+		return;
+	rules_judge_name_addr(rs, &q, &after);
+	REQUIRE(rules_passes(&after));
 }
 
 static void ask(const struct ruleset *rs, struct str host,
