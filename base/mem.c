@@ -40,23 +40,31 @@ void *mem_new(size_t size)
 	return mem_new_array(1, size);
 }
 
+/* The bytes of @n things; at least one, so that NULL always means failure. */
+static bool count_bytes(size_t n, size_t size, size_t *ret)
+{
+	if (__builtin_mul_overflow(n, size, ret) || *ret > PTRDIFF_MAX)
+		return false;
+	*ret = MAX(*ret, 1);
+	return true;
+}
+
 void *mem_new_array(size_t n, size_t size)
 {
-	if (must_fail())
+	size_t bytes;
+
+	if (!count_bytes(n, size, &bytes) || must_fail())
 		return NULL;
-	/* calloc() checks the product; one byte keeps NULL for failure. */
-	return n == 0 || size == 0 ? calloc(1, 1) : calloc(n, size);
+	return calloc(1, bytes);
 }
 
 void *mem_grow(void *p, size_t n, size_t size)
 {
 	size_t bytes;
 
-	if (__builtin_mul_overflow(n, size, &bytes) || bytes > PTRDIFF_MAX)
+	if (!count_bytes(n, size, &bytes) || must_fail())
 		return NULL;
-	if (must_fail())
-		return NULL;
-	return realloc(p, bytes ? bytes : 1);
+	return realloc(p, bytes);
 }
 
 void mem_free(void *p)

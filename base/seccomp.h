@@ -58,6 +58,11 @@ struct seccomp_policy {
 
 /**
  * seccomp_load_policy() - Set no_new_privs and load the filter, for all threads
+ *
+ * libseccomp frees its memory under the new filter, which so must let through
+ * what free() calls (munmap, brk, madvise); a filter that is stricter is made
+ * by seccomp_compile() and loaded by seccomp_load_compiled().
+ *
  * @ret_what:	on failure the system call or step that failed
  * Return: 0 or -errno
  */

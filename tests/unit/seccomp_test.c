@@ -97,10 +97,16 @@ static int run(const struct seccomp_policy *p, bool compiled,
 	return status;
 }
 
+/* A filter that kills is loaded compiled only: it would end free() too. */
+static int first_way(const struct seccomp_policy *p)
+{
+	return p->otherwise == SECCOMP_DO_KILL ? 1 : 0;
+}
+
 static void assert_exit(const struct seccomp_policy *p, void (*then)(void),
 			int code)
 {
-	for (int compiled = 0; compiled < 2; compiled++) {
+	for (int compiled = first_way(p); compiled < 2; compiled++) {
 		int status = run(p, compiled, then);
 
 		assert_true(WIFEXITED(status));
@@ -110,12 +116,18 @@ static void assert_exit(const struct seccomp_policy *p, void (*then)(void),
 
 static void assert_killed(const struct seccomp_policy *p, void (*then)(void))
 {
-	for (int compiled = 0; compiled < 2; compiled++) {
+	for (int compiled = first_way(p); compiled < 2; compiled++) {
 		int status = run(p, compiled, then);
 
 		assert_true(WIFSIGNALED(status));
 		assert_int_equal(WTERMSIG(status), SIGSYS);
 	}
+}
+
+/* Not _exit(): sanitizers make system calls of their own before it. */
+static void leave(int code)
+{
+	syscall(SYS_exit_group, code);
 }
 
 /* Bit N of the result: family N gave a socket. */
@@ -138,17 +150,17 @@ static int families(long high)
 
 static void try_families(void)
 {
-	_exit(families(0));
+	leave(families(0));
 }
 
 static void try_families_with_high_bits(void)
 {
-	_exit(families(1l << 32));
+	leave(families(1l << 32));
 }
 
 static void try_high_family(void)
 {
-	_exit(syscall(SYS_socket, 1l << 31, SOCK_STREAM, 0) < 0 &&
+	leave(syscall(SYS_socket, 1l << 31, SOCK_STREAM, 0) < 0 &&
 	      errno == EAFNOSUPPORT ? 0 : 1);
 }
 
@@ -170,18 +182,18 @@ static void the_upper_half_of_an_int_changes_nothing(void **state)
 
 static void try_allowed(void)
 {
-	_exit(syscall(SYS_getppid) > 0 ? 0 : 1);
+	leave(syscall(SYS_getppid) > 0 ? 0 : 1);
 }
 
 static void try_errno(void)
 {
-	_exit(syscall(SYS_getuid) == -1 && errno == EXDEV ? 0 : 1);
+	leave(syscall(SYS_getuid) == -1 && errno == EXDEV ? 0 : 1);
 }
 
 static void try_other(void)
 {
 	syscall(SYS_getgid);
-	_exit(0);
+	leave(0);
 }
 
 static void what_no_rule_names_ends_the_process(void **state)
@@ -203,13 +215,13 @@ static long getpid_by_int80(void)
 
 static void try_int80(void)
 {
-	_exit(getpid_by_int80() > 0 ? 0 : 1);
+	leave(getpid_by_int80() > 0 ? 0 : 1);
 }
 
 static void try_x32(void)
 {
 	syscall(0x40000000 | SYS_getppid);
-	_exit(0);
+	leave(0);
 }
 
 /* Whether the kernel has the 32-bit entry at all. */
@@ -356,7 +368,7 @@ static void other_threads_get_the_filter_too(void **state)
 
 static void try_nnp(void)
 {
-	_exit(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0));
+	leave(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0));
 }
 
 static void a_loaded_filter_forbids_new_privileges(void **state)
