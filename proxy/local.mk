@@ -33,6 +33,24 @@ noinst_LIBRARIES += %D%/libproxy.a
 PROXY_LIBS = $(EVENT_LIBS) $(MNL_LIBS)
 EXTRA_DIST += %D%/README.md
 
+dist_man_MANS += %D%/penstockd.8
+EXTRA_DIST += %D%/penstockd.service.in %D%/penstock.sysusers
+dist_doc_DATA = %D%/penstockd.ini
+
+if WITH_SYSTEMD
+systemdsystemunit_DATA = %D%/penstockd.service
+sysusersdir = $(prefix)/lib/sysusers.d
+sysusers_DATA = %D%/penstock.conf
+CLEANFILES += %D%/penstockd.service %D%/penstock.conf
+endif
+
+%D%/penstockd.service: %D%/penstockd.service.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) %D% && $(SED) -e 's|@sbindir[@]|$(sbindir)|g' \
+		-e 's|@sysconfdir[@]|$(sysconfdir)|g' \
+		$(srcdir)/%D%/penstockd.service.in >$@.tmp && mv $@.tmp $@
+%D%/penstock.conf: %D%/penstock.sysusers
+	$(AM_V_GEN)$(MKDIR_P) %D% && cp $(srcdir)/%D%/penstock.sysusers $@
+
 sbin_PROGRAMS += %D%/penstockd
 %C%_penstockd_SOURCES = %D%/main.c
 %C%_penstockd_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS)

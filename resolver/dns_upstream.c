@@ -546,10 +546,12 @@ int dns_upstream_new(const struct dns_upstream_config *config,
 
 void dns_upstream_free(struct dns_upstream *u)
 {
-	struct list *const jobs[] = { &u->waiting, &u->ready };
+	struct list *jobs[2];
 
 	if (!u)
 		return;
+	jobs[0] = &u->waiting;
+	jobs[1] = &u->ready;
 	u->closing = true;
 	while (!list_empty(&u->chans))
 		chan_free(list_first(&u->chans, struct chan, node));
