@@ -31,7 +31,7 @@ name = bench
 [allow bench]
 hosts     = *.example.com
 addresses = %s
-ports     = 7 19 80 443
+ports     = 4007 4019
 protocol  = tcp
 owner     = bench
 reason    = bench
@@ -224,7 +224,7 @@ class Proxy(Direct):
 class Haproxy(Proxy):
     name = "haproxy (tcp)"
     program = "/usr/sbin/haproxy"
-    target = {"7": "127.0.0.1:3007", "19": "127.0.0.1:3019"}
+    target = {"4007": "127.0.0.1:3007", "4019": "127.0.0.1:3019"}
 
     def __init__(self, bench):
         super().__init__(bench)
@@ -234,10 +234,10 @@ class Haproxy(Proxy):
                       "defaults\n mode tcp\n timeout connect 10s\n"
                       " timeout client 1h\n timeout server 1h\n"
                       " option splice-auto\n")
-            for port in (7, 19):
-                out.write("listen p%d\n bind 127.0.0.1:30%02d\n"
+            for port in (4007, 4019):
+                out.write("listen p%d\n bind 127.0.0.1:%d\n"
                           " server o %s:%d\n"
-                          % (port, port, names.WEB_V4, port))
+                          % (port, port - 1000, names.SHARED_V4, port))
         self.start([self.program, "-db", "-f", path])
         self.wait_for(3007)
 
@@ -320,14 +320,14 @@ def bench_tunnels(bench):
     try:
         for contender in bench.turns(contenders):
             said, cpu = measure(bench, contender,
-                                ["tunnels", "shared.example.com:7", "5000", "64"])
+                                ["tunnels", "shared.example.com:4007", "5000", "64"])
             bench.row(measure="new tunnel", contender=contender.name,
                       value=said["done"] / said["seconds"],
                       cpu=cpu / said["done"])
             for streams in (1, 8):
                 size = 1 << 30 if streams == 1 else 1 << 27
                 said, cpu = measure(bench, contender,
-                                    ["bulk", "shared.example.com:19", str(size),
+                                    ["bulk", "shared.example.com:4019", str(size),
                                      str(streams)])
                 megabytes = size * streams / 1e6
                 bench.row(measure="bulk through %d" % streams,

@@ -2,7 +2,7 @@
 /*
  * load.c - origin and client of the tunnel bench, bounded in count and time
  *
- *	load origin ADDRESS		echo on 7, "N\n" worth of zeros on 19
+ *	load origin ADDRESS		echo on 4007, "N\n" worth of zeros on 4019
  *	load tunnels HOW TARGET COUNT AT_ONCE
  *	load bulk HOW TARGET BYTES AT_ONCE
  *
@@ -35,6 +35,8 @@
 #define COUNT_MAX	1000000
 #define BLOCK		65536
 #define ECHO_BYTES	64
+#define ECHO_PORT	4007
+#define ZEROS_PORT	4019
 
 enum step { CONNECTING, ASKED, WORKING };
 
@@ -135,7 +137,8 @@ static bool peer_serve(int ep, struct peer *p)
 
 static void origin(const char *address)
 {
-	int echo = listen_on(address, 7), zeros = listen_on(address, 19);
+	int echo = listen_on(address, ECHO_PORT);
+	int zeros = listen_on(address, ZEROS_PORT);
 	struct peer listeners[2] = { { .fd = echo }, { .fd = zeros } };
 	int ep = epoll_create1(0);
 
