@@ -6,6 +6,7 @@ as root and as an ordinary user (the `who` fixture), from copies of the
 installed programs that this user can read.  No test sleeps to wait for
 something: each waits for the event itself, with a bound.
 """
+import itertools
 import json
 import os
 import shutil
@@ -23,6 +24,7 @@ import names  # noqa: E402
 from lab import ADDRESSES, Lab  # noqa: E402
 
 USER = 64321            # no such user: an id that owns nothing else
+NUMBER = itertools.count(1)     # no two runs share a file
 TIMEOUT = 60            # of one sandboxed command, far above what it takes
 
 # What most tests allow: names of example.com, in the lab's address ranges.
@@ -104,7 +106,6 @@ class Penstock:
     def __init__(self, lab, uid):
         self.lab = lab
         self.uid = uid
-        self.count = 0
         stage = os.path.join(lab.dir, "stage")
         self.prefix = os.path.join(stage, "usr/local")
         self.program = os.path.join(self.prefix, "bin/penstock")
@@ -131,9 +132,7 @@ class Penstock:
     def argv(self, command, policy=POLICY, options=(), records=None):
         args = [self.program, "run"]
         if policy is not None:
-            self.count += 1
-            path = os.path.join(self.lab.dir, "policy-%s-%d.ini"
-                                % (self.uid or "root", self.count))
+            path = os.path.join(self.lab.dir, "policy-%d.ini" % next(NUMBER))
             with open(path, "w", encoding="utf-8") as out:
                 out.write(policy)
             args += ["--policy", path]
@@ -142,8 +141,7 @@ class Penstock:
         return args + list(options) + ["--"] + list(command)
 
     def records_path(self):
-        self.count += 1
-        return os.path.join(self.workdir(), "audit-%d.jsonl" % self.count)
+        return os.path.join(self.workdir(), "audit-%d.jsonl" % next(NUMBER))
 
     def run(self, *command, policy=POLICY, options=(), env=None, stdin=None,
             text=True, timeout=TIMEOUT):
