@@ -120,7 +120,7 @@ async def answer(path, method, fields, body, reader, writer, raw):
     elif path == "/ws":
         await websocket(reader, writer, fields)
         return False
-    if path == "/redirect-metadata":
+    elif path == "/redirect-metadata":
         writer.write(plain("302 Found", b"", [
             ("Location", "http://169.254.169.254/latest/meta-data/")]))
     elif path == "/redirect-denied":
