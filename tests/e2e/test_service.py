@@ -10,6 +10,7 @@ import pytest
 from conftest import POLICY, USER, Penstock, gone
 
 SERVICE_USER = 64400
+SERVICE_NAME = "penstock-lab"
 OTHER = 64322
 
 
@@ -18,6 +19,7 @@ class Service:
 
     def __init__(self, lab, more="", plug=""):
         self.lab = lab
+        self._account()
         self.dir = lab.workdir("service", SERVICE_USER)
         self.socket = self.dir + "/plug.sock"
         self.log = self.dir + "/audit.jsonl"
@@ -29,12 +31,22 @@ class Service:
         self.config = self.dir + "/penstockd.ini"
         with open(self.config, "w", encoding="ascii") as out:
             out.write("[service]\nplug = %s\nlog = %s\nworkers = 2\n"
-                      "user = %d\ndrain_seconds = 5\n%s\n"
+                      "user = %s\ndrain_seconds = 5\n%s\n"
                       "[plug]\nallow_policy_uid = 0 %d\npolicies = %s\n%s\n"
-                      % (self.socket, self.log, SERVICE_USER, more, USER,
+                      % (self.socket, self.log, SERVICE_NAME, more, USER,
                          self.policies, plug))
         os.chmod(self.config, 0o644)
         self.start()
+
+    def _account(self):
+        """The service's user, in the lab host's own /etc."""
+        for name, line in (("passwd", "%s:x:%d:%d::/:/usr/sbin/nologin\n"),
+                           ("group", "%s:x:%d:\n")):
+            path = self.lab.host.path("/etc/" + name)
+            with open(path, "r+", encoding="utf-8") as table:
+                if SERVICE_NAME not in table.read():
+                    table.write(line % ((SERVICE_NAME,)
+                                        + (SERVICE_USER,) * (line.count("%") - 1)))
 
     def start(self):
         self.process = self.lab.host.popen(

@@ -29,8 +29,10 @@ class Zone:
     def note(self, wire, query, transport):
         question = query.question[0] if query.question else None
         self.log.write(json.dumps({
-            "name": question.name.to_text() if question else None,
-            "type": dns.rdatatype.to_text(question.rdtype) if question else None,
+            # A question is an empty set, so it must not be asked for truth.
+            "name": None if question is None else question.name.to_text(),
+            "type": None if question is None
+                    else dns.rdatatype.to_text(question.rdtype),
             "transport": transport,
             "edns": query.edns,
             "payload": query.payload if query.edns >= 0 else None,
