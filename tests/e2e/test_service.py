@@ -53,15 +53,16 @@ class Service:
             [self.lab.dir + "/stage/usr/local/sbin/penstockd", "--config",
              self.config], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env={"PATH": "/usr/bin:/bin", "ASAN_OPTIONS": "detect_leaks=0"})
+        # A plugged run that is over shows that it is up and sealed.
         for _ in range(2000):
-            if os.path.exists(self.socket):
-                return
             if self.process.poll() is not None:
-                break
-            os.sched_yield()
-            import time
-            time.sleep(0.005)
-        raise AssertionError(self.process.communicate())
+                raise AssertionError(self.process.communicate())
+            probe = Penstock(self.lab, None).run(
+                "true", options=["--plug", self.socket])
+            if probe.code == 0:
+                self.probe = probe.records[0]["run"]
+                return
+        raise AssertionError("penstockd never answered")
 
     def pid(self):
         """penstockd itself: nsenter became it."""
@@ -69,7 +70,8 @@ class Service:
 
     def records(self):
         with open(self.log, encoding="utf-8") as log:
-            return [json.loads(line) for line in log]
+            records = [json.loads(line) for line in log]
+        return [r for r in records if r["run"] != self.probe]
 
     def stop(self):
         if self.process.poll() is None:
