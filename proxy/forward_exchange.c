@@ -197,10 +197,11 @@ static enum record_act act_of(enum reason why)
 
 /* May the connection go on behind a refusal?  Only where it is certain which
  * byte begins the next request; a client that waits for 100 may send its body
- * or not. */
+ * or not.  Whoever sent a malformed or contradictory request (400) is not
+ * believed about where it ends either. */
 static bool may_go_on(const struct forward_exchange *x)
 {
-	if (!x->framed || !x->keep_alive || x->minor == 0)
+	if (x->status == 400 || !x->framed || !x->keep_alive || x->minor == 0)
 		return false;
 	if (http1_body_over(&x->up))
 		return true;
@@ -221,10 +222,10 @@ void forward_refuse(struct forward *f, enum reason why, unsigned status)
 		.status = (uint16_t)status,
 		.head_only = str_eq(str_make(x->method, x->method_n),
 				    STR("HEAD")),
-		.close = !may_go_on(x),
 	};
 
 	x->status = status ? status : reason_info(r.reason)->http_status;
+	r.close = !may_go_on(x);
 	forward_record(f, act_of(why), why);
 	if (refusal_http(&r, &f->app.out) < 0) {
 		forward_end(f, REASON_MEMORY_EXCEEDED, true);

@@ -832,7 +832,7 @@ static void host_14_host_must_be_the_target(void **state)
 	(void)state;
 	start_with("GET http://a.example.com/ HTTP/1.1\r\n"
 		   "Host: denied.example.net\r\n\r\n");
-	expect_refusal(400, false);
+	expect_refusal(400, true);
 	expect_notes("deny host_mismatch GET a.example.com:80 / 400"
 		     " said denied.example.net\n");
 }
@@ -884,10 +884,10 @@ static void without_a_known_name_host_says_where(void **state)
 	expect_refusal(403, false);
 	say(t.app, "GET / HTTP/1.1\r\nHost: a.example.com:81\r\n\r\n");
 	expect_refusal(403, false);
-	say(t.app, "GET / HTTP/1.1\r\nHost: a b\r\n\r\n");
-	expect_refusal(400, false);
 	say(t.app, "GET http://b.example.com/ HTTP/1.1\r\n" H "\r\n");
 	expect_refusal(403, false);
+	say(t.app, "GET / HTTP/1.1\r\nHost: a b\r\n\r\n");
+	expect_refusal(400, true);
 	assert_int_equal(t.dials, 1);
 }
 
@@ -904,15 +904,18 @@ static void http_29_each_form_has_its_answer_at_the_explicit_door(void **state)
 	};
 	char text[256];
 
-	(void)state;
-	start();
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		int n = snprintf(text, sizeof(text), "%s\r\n" H "\r\n",
 				 cases[i].line);
 
+		start();
 		say_bytes(t.app, text, (size_t)n);
-		expect_refusal(cases[i].status, false);
+		/* 400: not believed about where it ends, either. */
+		expect_refusal(cases[i].status, cases[i].status == 400);
+		assert_int_equal(teardown(state), 0);
+		assert_int_equal(setup(state), 0);
 	}
+	start();
 	say(t.app, "FOO http://a.example.com/ HTTP/1.1\r\n" H "\r\n");
 	expect(t.origin[0], "FOO / HTTP/1.1\r\n" H VIA "\r\n");
 }
@@ -931,11 +934,13 @@ static void max_forwards_is_counted_down_and_ends_here_at_0(void **state)
 	pin(FORWARD_PINNED, "a.example.com", 80);
 	start_with("TRACE / HTTP/1.1\r\n" H "Max-Forwards: 0\r\n\r\n");
 	expect_refusal(501, false);
-	say(t.app, "OPTIONS * HTTP/1.1\r\n" H "Max-Forwards: x\r\n\r\n");
-	expect_refusal(400, false);
 	say(t.app, "OPTIONS * HTTP/1.1\r\n" H "Max-Forwards: 3\r\n\r\n");
 	expect(t.origin[0], "OPTIONS * HTTP/1.1\r\n" H "Max-Forwards: 2\r\n"
 	       VIA "\r\n");
+	say(t.origin[0], OK_2);
+	hear(t.app);
+	say(t.app, "OPTIONS * HTTP/1.1\r\n" H "Max-Forwards: x\r\n\r\n");
+	expect_refusal(400, true);
 }
 
 static void observed_requests_pass_and_say_so(void **state)
