@@ -249,6 +249,10 @@ static void lines_end_in_crlf_and_in_nothing_else(void **state)
 		    REASON_REQUEST_MALFORMED);
 	must_refuse(REQUEST("GET / HTTP/1.1\r\n" H11 "\n"),
 		    REASON_REQUEST_MALFORMED);
+	must_refuse(REQUEST("GET / HTTP/1.1\r\n" H11 "X: yz\n\r\n"),
+		    REASON_REQUEST_MALFORMED);
+	must_refuse(REQUEST("GET / HTTP/1.1\r\nHost: a\n\r\n"),
+		    REASON_REQUEST_MALFORMED);
 	must_refuse(REQUEST("GET / HTTP/1.1\r\n\rHost: x\r\n\r\n"),
 		    REASON_REQUEST_MALFORMED);
 	must_refuse(REQUEST("GET / HTTP/1.1\r\r\n" H11 "\r\n"),
