@@ -43,17 +43,4 @@ void json_null_value(struct json *j, const char *key);
 /* Nothing at all when the string is empty. */
 void json_str_opt(struct json *j, const char *key, struct str value);
 
-#ifndef JANSSON_H
-/* The former names of three, which libjansson has too. */
-static inline void json_object(struct json *j, const char *key)
-{
-	json_object_begin(j, key);
-}
-
-static inline void json_array(struct json *j, const char *key)
-{
-	json_array_begin(j, key);
-}
-#endif
-
 #endif /* BASE_JSON_H */

@@ -71,11 +71,11 @@ static int print_json(const struct launch_check *c, size_t n)
 	int e;
 
 	json_begin(&j, &out);
-	json_object(&j, NULL);
+	json_object_begin(&j, NULL);
 	json_cstr(&j, "schema", "penstock-doctor/1");
-	json_array(&j, "checks");
+	json_array_begin(&j, "checks");
 	for (size_t i = 0; i < n; i++) {
-		json_object(&j, NULL);
+		json_object_begin(&j, NULL);
 		json_cstr(&j, "what", c[i].what);
 		json_bool(&j, "ok", c[i].ok);
 		json_bool(&j, "needed", c[i].needed);

@@ -223,7 +223,7 @@ int summary_text(const struct summary *s, struct buf *out)
 
 static void json_row(struct json *j, const struct query_row *r)
 {
-	json_object(j, NULL);
+	json_object_begin(j, NULL);
 	json_cstr(j, "host", r->host);
 	if (r->port)
 		json_uint(j, "port", r->port);
@@ -242,7 +242,7 @@ static void json_row(struct json *j, const struct query_row *r)
 static void json_rows(struct json *j, const char *key,
 		      const struct query_summary *q, bool refused)
 {
-	json_array(j, key);
+	json_array_begin(j, key);
 	for (size_t i = 0; i < q->n; i++) {
 		if (q->row[i].refused == refused)
 			json_row(j, &q->row[i]);
@@ -257,7 +257,7 @@ int summary_json(const struct summary *s, struct buf *out)
 	int err;
 
 	json_begin(&j, out);
-	json_object(&j, NULL);
+	json_object_begin(&j, NULL);
 	json_cstr(&j, "schema", "penstock-run/1");
 	json_cstr(&j, "run", s->run);
 	json_cstr(&j, "policy", r->policy);
