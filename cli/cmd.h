@@ -10,6 +10,7 @@
 #define EXIT_OWN	125	/* run: we failed, the command never started */
 
 int cmd_run(int argc, char **argv);
+int cmd_flows(int argc, char **argv);
 int cmd_policy(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 

@@ -6,6 +6,7 @@ noinst_LIBRARIES += %D%/libcli.a
 	%D%/caller.c %D%/caller.h \
 	%D%/cmd.h \
 	%D%/cmd_doctor.c \
+	%D%/cmd_flows.c \
 	%D%/cmd_policy.c \
 	%D%/cmd_run.c \
 	%D%/daemon_path.c %D%/daemon_path.h \
@@ -14,7 +15,8 @@ noinst_LIBRARIES += %D%/libcli.a
 	%D%/run_env.c %D%/run_env.h \
 	%D%/run_opts.c %D%/run_opts.h \
 	%D%/run_state.c %D%/run_state.h \
-	%D%/summary.c %D%/summary.h
+	%D%/summary.c %D%/summary.h \
+	%D%/text.c %D%/text.h
 
 %C%_penstock_SOURCES = %D%/main.c
 %C%_penstock_LDADD = %D%/libcli.a netns-setup/libnetns.a audit/libaudit.a \

@@ -25,6 +25,7 @@ static const char examples[] =
 	"  penstock run --policy coding-agent.ini -- ./agent\n"
 	"  penstock run --observe --write-policy new.ini -- make   (learn a policy)\n"
 	"  penstock policy check coding-agent.ini\n"
+	"  penstock flows --run 7f3a91\n"
 	"  penstock doctor\n";
 
 static int cmd_version(int argc, char **argv)
@@ -43,6 +44,7 @@ static const struct subcommand {
 	const char *help;
 } subcommands[] = {
 	{ "run", cmd_run, "run a command in a sealed sandbox" },
+	{ "flows", cmd_flows, "what a run reached and was refused, flow by flow" },
 	{ "policy", cmd_policy, "check policy files" },
 	{ "doctor", cmd_doctor, "what this machine can do, and the mend" },
 	{ "version", cmd_version, "print the version" },

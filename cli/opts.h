@@ -24,10 +24,6 @@ struct opt {
  * Return: 0, or a message that says what is wrong with it */
 typedef const char *opts_set_fn(void *arg, int id, const char *value);
 
-/* Called for each option; @value is NULL where there is none.
- * Return: 0, or a message that says what is wrong with it */
-typedef const char *opts_set_fn(void *arg, int id, const char *value);
-
 struct opts_table {
 	const char *command;	/* "penstock run", for messages */
 	const struct opt *opt;

@@ -139,6 +139,20 @@ int run_state_open(const char *records, struct run_state *ret)
 	return 0;
 }
 
+int run_state_find(const char *id, char ret_path[RUN_PATH_MAX])
+{
+	char base[RUN_PATH_MAX], dir[RUN_PATH_MAX];
+	size_t n = strspn(id, "0123456789abcdef");
+	int e;
+
+	if (n == 0 || n >= RUN_ID_SIZE || id[n] != '\0')
+		return -EINVAL;
+	e = find_base(base);
+	if (!e)
+		e = join(dir, base, id);
+	return e ? e : join(ret_path, dir, RECORDS_NAME);
+}
+
 void run_state_done(struct run_state *s)
 {
 	fd_closep(&s->fd);

@@ -33,6 +33,10 @@ struct run_state {
 NODISCARD int run_state_open(const char *records, struct run_state *ret);
 void run_state_done(struct run_state *s);
 
+/* The records file of an earlier run of this user, by its id.
+ * Return: 0, -EINVAL (no run id) or -errno */
+NODISCARD int run_state_find(const char *id, char ret_path[RUN_PATH_MAX]);
+
 /**
  * run_state_output() - Open a file that is written when the run is over
  *

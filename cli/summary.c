@@ -13,29 +13,10 @@
 #include "base/json.h"
 #include "base/reason.h"
 #include "base/str.h"
+#include "cli/text.h"
 
 #define HOST_COLUMN	30
 #define ROWS_SHOWN	20	/* of each kind; the rest is counted */
-#define SIZE_TEXT	24
-#define ENDPOINT_TEXT	300
-
-static void size_text(uint64_t bytes, char out[SIZE_TEXT])
-{
-	static const char *const unit[] = { "kB", "MB", "GB", "TB", "PB" };
-	double v = (double)bytes;
-	size_t u = 0;
-	int n;
-
-	if (bytes < 1000) {
-		n = snprintf(out, SIZE_TEXT, "%" PRIu64 " B", bytes);
-	} else {
-		for (v /= 1000; v >= 999.5 && u + 1 < ARRAY_SIZE(unit); u++)
-			v /= 1000;
-		n = snprintf(out, SIZE_TEXT, v < 9.95 && u ? "%.1f %s" :
-			     "%.0f %s", v, unit[u]);
-	}
-	REQUIRE(n > 0 && n < SIZE_TEXT);
-}
 
 static bool is_address(const char *host)
 {
@@ -44,28 +25,13 @@ static bool is_address(const char *host)
 	return ip_addr_parse(str_from(host), &a) == 0;
 }
 
-static void endpoint_text(const struct query_row *r, char out[ENDPOINT_TEXT])
-{
-	bool v6 = strchr(r->host, ':') != NULL;
-	int n;
-
-	if (r->port)
-		n = snprintf(out, ENDPOINT_TEXT, "%s%s%s:%u", v6 ? "[" : "",
-			     r->host, v6 ? "]" : "", r->port);
-	else
-		n = snprintf(out, ENDPOINT_TEXT, "%s", r->host);
-	/* A name is at most 253 bytes; a longer text is cut, not lost. */
-	if (n < 0)
-		out[0] = '\0';
-}
-
 static int text_reached(struct buf *out, const struct query_row *r)
 {
-	char down[SIZE_TEXT], up[SIZE_TEXT], host[ENDPOINT_TEXT];
+	char down[TEXT_SIZE], up[TEXT_SIZE], host[TEXT_ENDPOINT];
 
-	size_text(r->bytes_down, down);
-	size_text(r->bytes_up, up);
-	endpoint_text(r, host);
+	text_size(r->bytes_down, down);
+	text_size(r->bytes_up, up);
+	text_endpoint(r->host, r->port, host);
 	return buf_printf(out, "%-*s %" PRIu64 " flow%s  %s down  %s up%s%s\n",
 			  HOST_COLUMN, host, r->count, r->count == 1 ? " " :
 			  "s", down, up, r->would_deny ? "  observed: " : "",
@@ -74,10 +40,10 @@ static int text_reached(struct buf *out, const struct query_row *r)
 
 static int text_refused(struct buf *out, const struct query_row *r)
 {
-	char host[ENDPOINT_TEXT];
+	char host[TEXT_ENDPOINT];
 	bool tcp = strcmp(r->transport, "tcp") == 0 || !r->transport[0];
 
-	endpoint_text(r, host);
+	text_endpoint(r->host, r->port, host);
 	return buf_printf(out, "%-*s %s  x%" PRIu64 "%s%s\n", HOST_COLUMN, host,
 			  r->reason, r->count, tcp ? "" : "  ",
 			  tcp ? "" : r->transport);

@@ -107,6 +107,45 @@ def test_our_own_self_test_is_marked_and_left_out(as_user):
     assert "invalid" not in got.err
 
 
+def test_flows_shows_the_record_as_a_table(as_user, lab):
+    got = as_user.sh("curl -sS -o /dev/null https://web.example.com/;"
+                     "curl -sS -o /dev/null https://denied.example.net/")
+    table = lab.host.run([as_user.program, "flows", got.records_path],
+                         capture_output=True, text=True)
+    assert table.returncode == 0, table.stderr
+    rows = [line.split() for line in table.stdout.splitlines()[1:]]
+    assert [(r[1], r[2]) for r in rows] == [
+        ("allow", "web.example.com:443"), ("deny", "denied.example.net:443")]
+    # A client that leaves before it has read the goodbye resets.
+    assert rows[0][-1] in ("client_closed", "client_reset")
+    assert rows[1][-1] == "host_not_allowed"
+    denied = lab.host.run([as_user.program, "flows", "--denied",
+                           got.records_path], capture_output=True, text=True)
+    assert "web.example.com" not in denied.stdout
+    with open(got.records_path, "a", encoding="utf-8") as log:
+        log.write("not a record\n")
+    torn = lab.host.run([as_user.program, "flows", got.records_path],
+                        capture_output=True, text=True)
+    assert torn.returncode == 2 and "1 line" in torn.stderr
+    for wrong in (["--run", "../x"], [], ["/nowhere"], ["a", "b"]):
+        done = lab.host.run([as_user.program, "flows", *wrong],
+                            capture_output=True, text=True)
+        assert done.returncode == 2 and done.stderr.startswith("penstock: ")
+
+
+def test_a_run_is_found_by_its_id(as_user, lab):
+    done = lab.host.run(
+        [as_user.program, "run", "--json", "--", "curl", "-sS",
+         "http://denied.example.net/"], uid=USER, cwd=as_user.workdir(),
+        env=as_user.env(), capture_output=True, text=True)
+    run = json.loads(done.stderr.splitlines()[-1])["run"] \
+        if done.stderr.strip().startswith("{") \
+        else json.loads(done.stdout.splitlines()[-1])["run"]
+    shown = lab.host.run([as_user.program, "flows", "--run", run], uid=USER,
+                         env=as_user.env(), capture_output=True, text=True)
+    assert "host_not_allowed" in shown.stdout, shown.stderr
+
+
 def terminal(penstock, command, script, options=()):
     """Run in a real pseudo-terminal; @script is [(wait for, then type)]."""
     master, slave = pty.openpty()

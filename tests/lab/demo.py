@@ -28,7 +28,8 @@ reason    = the lab's servers; documentation addresses are closed otherwise
 
 COMMAND = r"""
 say() { printf '\n  %s\n' "$*"; }
-try() { printf '    $ %s\n' "$*"; "$@" 2>&1 | sed 's/^/      /'; }
+# What it says, of a traceback only the end.
+try() { printf '    $ %s\n' "$*"; "$@" 2>&1 | tail -n 8 | grep -v '^ *File\|^Trace\|^    \|^  s' | sed 's/^/      /'; }
 
 say "an allowed host, by the proxy variables that most programs read"
 try curl -sS --max-time 10 https://web.example.com/hello
@@ -43,11 +44,11 @@ try curl -sS --max-time 10 http://metadata.example.com/
 say "another resolver, asked for a name that no rule names"
 try python3 -c 'import socket; socket.gethostbyname("secret.exfiltrate.example.net")'
 say "straight to an address, past every name"
-try python3 -c 'import socket; socket.create_connection(("203.0.113.10", 22), 5)'
+try python3 -c 'import socket; socket.create_connection(("203.0.113.10", 22), 5).recv(1)'
 say "UDP: QUIC, DNS over something else, anything"
 try python3 -c 'import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.connect(("203.0.113.10", 443)); s.send(b"x"); s.recv(1)'
 say "what there is to escape through"
-try sh -c 'tail -n +3 /proc/net/dev | cut -d: -f1; ls -A /run; grep -E "CapEff|NoNewPrivs|Seccomp:" /proc/self/status'
+try sh -c 'tail -n +3 /proc/net/dev | tr -d " " | cut -d: -f1; ls -A /run; grep -E "CapEff|NoNewPrivs|Seccomp:" /proc/self/status'
 """
 
 
@@ -95,8 +96,9 @@ def main():
         for who, uid in (("root", None), ("user", caller)):
             ok, record = show(lab, prefix, who, uid)
             good = good and ok
-            heading("its record: " + ("each flow, as it was decided"))
-            lab.host.run([prefix + "/bin/penstock", "flows", record])
+            heading("penstock flows: each flow, as it was decided")
+            lab.host.run([prefix + "/bin/penstock", "flows", record],
+                         check=True)
         strangers = {seen["addr"] for seen in lab.origin_seen()} - {
             names.WEB_V4, names.WEB_V6}
         heading("what arrived outside, beside %s and %s: %s"

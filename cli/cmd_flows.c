@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_flows.c - penstock flows: the record of a run as a table
+ *
+ * One line a flow, in the order of its decision: a refusal, an allowed flow
+ * with its bytes and its end, or one that has no end in the record.  The close
+ * of a flow stands later in the file than its opening, so the file is read
+ * twice: first for what closed, then to print.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "audit/query.h"
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/cmd.h"
+#include "cli/opts.h"
+#include "cli/run_state.h"
+#include "cli/text.h"
+
+enum { ID_HELP = 1, ID_RUN, ID_DENIED, ID_DNS };
+
+static const struct opt flows_opts[] = {
+	{ ID_RUN, "run", 'r', OPT_NEEDED, "ID", "a run of yours, by its id" },
+	{ ID_DENIED, "denied", 0, OPT_NONE, NULL, "only what was refused" },
+	{ ID_DNS, "dns", 0, OPT_NONE, NULL, "DNS questions too" },
+	{ ID_HELP, "help", 'h', OPT_NONE, NULL, "this text" },
+};
+
+struct closed {
+	struct hash_node node;
+	char id[40];
+	char end[48];
+	uint64_t up, down;
+};
+
+struct flows {
+	const char *run;
+	bool help, denied, dns;
+	struct hash_table closed;
+	int err;
+	uint64_t rows;
+};
+
+static const char *flows_set(void *arg, int id, const char *value)
+{
+	struct flows *f = arg;
+
+	switch (id) {
+	case ID_RUN: f->run = value; break;
+	case ID_DENIED: f->denied = true; break;
+	case ID_DNS: f->dns = true; break;
+	case ID_HELP: f->help = true; break;
+	default: break;
+	}
+	return NULL;
+}
+
+static const struct opts_table flows_table = {
+	"penstock flows", flows_opts, ARRAY_SIZE(flows_opts), flows_set
+};
+
+static void flows_usage(void)
+{
+	puts("Show what a run reached and what it was refused, flow by flow:\n\n"
+	     "  penstock flows --run 7f3a91\n"
+	     "  penstock flows --denied audit.jsonl\n\n"
+	     "Exit status: 0, or 2 when the record cannot be read or holds lines\n"
+	     "that are none.  The record itself is JSON lines: penstock-audit(5).\n\n"
+	     "Usage: penstock flows [OPTION...] --run ID | FILE\n");
+	opts_usage(&flows_table);
+}
+
+/* --- first reading: what closed ------------------------------------------------- */
+
+static struct closed *find_closed(const struct flows *f, const char *id)
+{
+	struct hash_node *n = hash_first(&f->closed, hash_str(str_from(id)));
+
+	for (; n; n = hash_next(n)) {
+		struct closed *c = container_of(n, struct closed, node);
+
+		if (strcmp(c->id, id) == 0)
+			return c;
+	}
+	return NULL;
+}
+
+static void copy_text(char *out, size_t size, const char *text)
+{
+	size_t n = MIN(strlen(text), size - 1);
+
+	memcpy(out, text, n);
+	out[n] = '\0';
+}
+
+static bool note_closed(void *arg, const struct query_flow *r)
+{
+	struct flows *f = arg;
+	struct closed *c;
+
+	if (strcmp(r->event, "flow_close") != 0 || find_closed(f, r->id))
+		return true;
+	c = mem_new(sizeof(*c));
+	if (!c) {
+		f->err = -ENOMEM;
+		return false;
+	}
+	copy_text(c->id, sizeof(c->id), r->id);
+	copy_text(c->end, sizeof(c->end), r->reason);
+	c->up = r->bytes_up;
+	c->down = r->bytes_down;
+	hash_add(&f->closed, &c->node, hash_str(str_from(c->id)));
+	return true;
+}
+
+static void forget_closed(struct flows *f)
+{
+	size_t bucket = 0;
+	struct hash_node *n = hash_walk(&f->closed, &bucket, NULL);
+
+	while (n) {
+		struct hash_node *next = hash_walk(&f->closed, &bucket,
+						   n->next);
+
+		mem_free(container_of(n, struct closed, node));
+		n = next;
+	}
+	hash_done(&f->closed);
+}
+
+/* --- second reading: the table ---------------------------------------------------- */
+
+/* "2026-11-29T23:31:07.412345Z" as local time of day; as it is when odd. */
+static void local_time(const char *ts, char out[9])
+{
+	struct tm tm = { 0 };
+	const char *rest = strptime(ts, "%Y-%m-%dT%H:%M:%S", &tm);
+	time_t t;
+
+	copy_text(out, 9, strlen(ts) > 11 ? ts + 11 : ts);
+	if (!rest)
+		return;
+	t = timegm(&tm);
+	if (localtime_r(&t, &tm))
+		(void)!strftime(out, 9, "%H:%M:%S", &tm);
+}
+
+static void print_head(void)
+{
+	printf("%-8s  %-10s  %-30s  %-20s  %-11s  %8s  %8s  %s\n", "TIME",
+	       "VERDICT", "HOST", "ADDRESS", "WAY", "DOWN", "UP", "END");
+}
+
+static bool is_shown(const struct flows *f, const struct query_flow *r)
+{
+	bool refused = strcmp(r->act, "deny") == 0;
+
+	if (r->internal || (f->denied && !refused))
+		return false;
+	if (strcmp(r->event, "dns") == 0)
+		return f->dns;
+	/* A refused request has no flow of its own to tell of it. */
+	if (strcmp(r->event, "http") == 0)
+		return refused;
+	return strcmp(r->event, "flow_open") == 0 ||
+	       strcmp(r->event, "flow_deny") == 0;
+}
+
+static const char *or_dash(const char *text)
+{
+	return text && text[0] ? text : "-";
+}
+
+static bool print_flow(void *arg, const struct query_flow *r)
+{
+	struct flows *f = arg;
+	const struct closed *c = NULL;
+	char when[9], host[TEXT_ENDPOINT], down[TEXT_SIZE] = "-";
+	char up[TEXT_SIZE] = "-";
+	const char *end = r->reason, *address = r->dst_ip;
+
+	if (!is_shown(f, r))
+		return true;
+	if (strcmp(r->event, "flow_open") == 0) {
+		c = find_closed(f, r->id);
+		end = c ? c->end : "no end in the record";
+	}
+	if (c) {
+		text_size(c->down, down);
+		text_size(c->up, up);
+	}
+	/* Where there was no name, the address stands for it. */
+	text_endpoint(r->host && r->host[0] ? r->host :
+		      or_dash(r->dst_ip && r->dst_ip[0] ? r->dst_ip : r->asked),
+		      r->port, host);
+	local_time(r->ts, when);
+	if (f->rows++ == 0)
+		print_head();
+	printf("%-8s  %-10s  %-30s  %-20s  %-11s  %8s  %8s  %s", when, r->act,
+	       host, or_dash(address), or_dash(r->via), down, up,
+	       or_dash(end));
+	if (r->count > 1)
+		printf("  x%" PRIu32, r->count);
+	putchar('\n');
+	return true;
+}
+
+static int show(struct flows *f, const char *path)
+{
+	CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	uint64_t bad = 0;
+	int e;
+
+	if (fd < 0) {
+		say("cannot read %s: %s", path, strerror(errno));
+		return EXIT_USAGE;
+	}
+	e = query_each(fd, note_closed, f, &bad);
+	if (!e)
+		e = f->err;
+	if (!e && lseek(fd, 0, SEEK_SET) == -1)
+		e = -errno;
+	if (!e)
+		e = query_each(fd, print_flow, f, &bad);
+	if (e) {
+		say("cannot read %s: %s", path, strerror(-e));
+		return EXIT_USAGE;
+	}
+	if (f->rows == 0)
+		puts(f->denied ? "nothing was refused" :
+		     "no flow is in this record");
+	if (bad) {
+		say("%s: %" PRIu64 " line%s are no records of ours: it was "
+		    "altered, or is another file", path, bad,
+		    bad == 1 ? "" : "s");
+		return EXIT_USAGE;
+	}
+	return 0;
+}
+
+int cmd_flows(int argc, char **argv)
+{
+	struct flows f = { 0 };
+	char path[RUN_PATH_MAX];
+	const char *file;
+	int first, code;
+
+	if (opts_parse(&flows_table, argc, argv, &f, &first))
+		return EXIT_USAGE;
+	if (f.help) {
+		flows_usage();
+		return 0;
+	}
+	file = first < argc ? argv[first] : NULL;
+	if (!file == !f.run || argc - first > 1) {
+		say("penstock flows: give one of --run ID and FILE");
+		return EXIT_USAGE;
+	}
+	if (f.run) {
+		if (run_state_find(f.run, path)) {
+			say("'%s' is no run id: it is six hex digits, and the "
+			    "summary of a run begins with it", f.run);
+			return EXIT_USAGE;
+		}
+		file = path;
+	}
+	if (hash_init(&f.closed, 256)) {
+		say("out of memory");
+		return EXIT_USAGE;
+	}
+	code = show(&f, file);
+	forget_closed(&f);
+	return code;
+}
