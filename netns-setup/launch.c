@@ -367,6 +367,15 @@ static void on_report(struct launch *l)
 	}
 }
 
+/* What is seen now may have come after the command began: look first. */
+static void catch_up(struct launch *l)
+{
+	struct pollfd p = { l->report, POLLIN, 0 };
+
+	if (l->state == LAUNCH_PROVE && p.fd >= 0 && poll(&p, 1, 0) == 1)
+		on_report(l);
+}
+
 /* --- what the daemon says ------------------------------------------------------ */
 
 static void on_ready(struct launch *l, const struct plug_ready *ready)
@@ -397,6 +406,7 @@ static void on_ready(struct launch *l, const struct plug_ready *ready)
 static void on_daemon_end(struct launch *l)
 {
 	fd_closep(&l->plug);
+	catch_up(l);
 	if (l->state == LAUNCH_CLOSE || l->state == LAUNCH_RUN) {
 		l->result.daemon_lost = true;
 		if (l->state == LAUNCH_CLOSE)
@@ -445,6 +455,7 @@ static void pass_on(struct launch *l, uint32_t number)
 {
 	const struct step step = { .type = STEP_SIGNAL, .number = number };
 
+	catch_up(l);
 	/* Before there is a command, the signal is for us. */
 	if (l->state != LAUNCH_RUN) {
 		launch_fail(l, fault(l->err, 0, "interrupted by %s before the "
@@ -522,13 +533,12 @@ static void turn(struct launch *l, struct pollfd *p, size_t n)
 	if (p[WATCH_SIGNALS].revents)
 		on_signal(l);
 	streams_run(&l->streams, p + WATCHES, n - WATCHES);
-	if (p[WATCH_PLUG].revents && l->plug >= 0)
-		on_plug(l);
-	if (p[WATCH_STEP].revents && l->step >= 0)
-		on_step(l);
-	if (p[WATCH_REPORT].revents && l->report >= 0 &&
-	    l->state != LAUNCH_OVER)
+	if (p[WATCH_REPORT].revents && l->report >= 0)
 		on_report(l);
+	if (p[WATCH_STEP].revents && l->step >= 0 && l->state != LAUNCH_OVER)
+		on_step(l);
+	if (p[WATCH_PLUG].revents && l->plug >= 0 && l->state != LAUNCH_OVER)
+		on_plug(l);
 }
 
 static void loop(struct launch *l)

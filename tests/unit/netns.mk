@@ -8,3 +8,22 @@ TESTS += %D%/ns_net_test
 %C%_ns_net_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 %C%_ns_net_test_LDADD = %D%/liblab.a netns-setup/libnetns.a base/libbase.a \
 	$(NETNS_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
+
+# A penstockd for tests of the launcher.
+check_PROGRAMS += %D%/fake_daemon
+%C%_fake_daemon_SOURCES = %D%/fake_daemon.c
+%C%_fake_daemon_LDADD = base/libbase.a $(BASE_LIBS)
+
+check_PROGRAMS += %D%/launch_test
+TESTS += %D%/launch_test
+%C%_launch_test_SOURCES = %D%/launch_test.c
+%C%_launch_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_launch_test_LDADD = %D%/liblab.a netns-setup/libnetns.a base/libbase.a \
+	$(NETNS_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
+
+check_PROGRAMS += %D%/netns_parts_test
+TESTS += %D%/netns_parts_test
+%C%_netns_parts_test_SOURCES = %D%/netns_parts_test.c
+%C%_netns_parts_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_netns_parts_test_LDADD = %D%/liblab.a netns-setup/libnetns.a \
+	base/libbase.a $(NETNS_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
