@@ -23,4 +23,5 @@ noinst_LIBRARIES += %D%/libcli.a
 	rules/librules.a base/libbase.a \
 	$(NETNS_LIBS) $(AUDIT_LIBS) $(RULES_LIBS) $(INIH_LIBS)
 
+dist_man_MANS += %D%/penstock.1
 EXTRA_DIST += %D%/README.md

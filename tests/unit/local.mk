@@ -8,3 +8,4 @@ include tests/unit/proxy.mk
 include tests/unit/proxy_data.mk
 include tests/unit/proxy_parse.mk
 include tests/unit/netns.mk
+include tests/unit/cli.mk

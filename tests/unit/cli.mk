@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+check_PROGRAMS += %D%/cli_test
+TESTS += %D%/cli_test
+%C%_cli_test_SOURCES = %D%/cli_test.c
+%C%_cli_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_cli_test_LDADD = cli/libcli.a netns-setup/libnetns.a audit/libaudit.a \
+	rules/librules.a base/libbase.a \
+	$(NETNS_LIBS) $(AUDIT_LIBS) $(RULES_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
+
+TESTS += %D%/cli_manual_test.py
+EXTRA_DIST += %D%/cli_manual_test.py
