@@ -14,7 +14,8 @@ check_LIBRARIES += %D%/libpluglab.a
 %C%_libpluglab_a_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 %C%_libpluglab_a_SOURCES = %D%/plug_lab.c %D%/plug_lab.h
 
-TESTS += $(PROXY_TESTS)
+TESTS += $(PROXY_TESTS) %D%/penstockd_test.py
+EXTRA_DIST += %D%/penstockd_test.py
 
 %C%_broker_test_SOURCES = %D%/broker_test.c
 %C%_broker_test_CPPFLAGS = $(PROXY_TEST_CPPFLAGS)
