@@ -141,10 +141,14 @@ static bool take_key(struct ini_source *s, struct str line)
 	return !s->skip;
 }
 
-/* Return: whether inih may see the line. */
-static bool take_line(struct ini_source *s, struct str line)
+/*
+ * Blanks around a line mean nothing (POL-16): it is trimmed here, so that inih
+ * cannot take it for the continuation of the value above.
+ * Return: whether inih may see the line.
+ */
+static bool take_line(struct ini_source *s, struct str *ret_line)
 {
-	struct str text;
+	struct str line = *ret_line, text;
 
 	if (line.n > INI_LINE_MAX) {
 		fault(s, INI_LINE_MAX, "a line has at most "
@@ -156,12 +160,14 @@ static bool take_line(struct ini_source *s, struct str line)
 	text = str_trim(line);
 	if (str_empty(text) || text.p[0] == ';' || text.p[0] == '#')
 		return false;
-	if (text.p != line.p) {
-		fault(s, 0, "a line must not begin with a blank; "
+	if (text.p != line.p && text.p[0] != '[' &&
+	    str_chr(text, '=') == text.n) {
+		fault(s, 0, "a line that begins with a blank continues nothing; "
 		      "a value that goes on is written by repeating its key");
 		return false;
 	}
-	return line.p[0] == '[' ? take_section(s, line) : take_key(s, line);
+	*ret_line = text;
+	return text.p[0] == '[' ? take_section(s, text) : take_key(s, text);
 }
 
 /* ini_reader: copies the next good line to @to, which has room for @room. */
@@ -171,7 +177,7 @@ static char *feed(char *to, int room, void *source)
 	struct str line;
 
 	while (next_line(s, &line)) {
-		if (!take_line(s, line))
+		if (!take_line(s, &line))
 			continue;
 		if (line.p[0] == '[')
 			line = str_make(line.p, str_chr(line, ']') + 1);

@@ -7,8 +7,9 @@
  * comments.  Here the reader that feeds inih sees each line itself and refuses
  * what inih would quietly change: NUL, a lone CR, bytes that are not UTF-8,
  * control bytes and hidden characters, lines over INI_LINE_MAX, section names
- * over INI_SECTION_MAX, lines that begin with a blank (continuations), ':'
- * before '=', anything behind "]".  A byte order mark and CRLF are accepted.
+ * over INI_SECTION_MAX, continuations (a line that begins with a blank and has
+ * no '='), ':' before '=', anything behind "]".  A byte order mark, CRLF and
+ * blanks around a line are accepted and mean nothing.
  * Comments are whole lines whose first character is ';' or '#'; in a value
  * both are ordinary.
  */

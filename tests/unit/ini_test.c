@@ -101,12 +101,19 @@ static void inline_comments_are_part_of_the_value(void **state)
 
 static void continuation_lines_are_refused(void **state)
 {
-#define WHY	"a line must not begin with a blank; " \
-		"a value that goes on is written by repeating its key\n"
 	(void)state;
-	assert_read(STR("k = v\n  more\n\t[s]\n x=y\n"), -EINVAL,
-		    ".k=v@1\n!2:1 " WHY "!3:1 " WHY "!4:1 " WHY);
-#undef WHY
+	assert_read(STR("k = v\n  more\nl = w\n"), -EINVAL,
+		    ".k=v@1\n!2:1 a line that begins with a blank continues "
+		    "nothing; a value that goes on is written by repeating its "
+		    "key\n.l=w@3\n");
+}
+
+/* POL-16: never ignored, and never a part of the value above. */
+static void blanks_around_a_line_mean_nothing(void **state)
+{
+	(void)state;
+	assert_read(STR("\t[s]\r\n  k = v \n\t; note\n \t l=w\t\n"), 0,
+		    "[s]@1\ns.k=v@2\ns.l=w@4\n");
 }
 
 static void a_colon_is_no_equals_sign(void **state)
@@ -258,6 +265,7 @@ int main(void)
 		cmocka_unit_test(a_mark_and_crlf_are_accepted),
 		cmocka_unit_test(inline_comments_are_part_of_the_value),
 		cmocka_unit_test(continuation_lines_are_refused),
+		cmocka_unit_test(blanks_around_a_line_mean_nothing),
 		cmocka_unit_test(a_colon_is_no_equals_sign),
 		cmocka_unit_test(lines_that_say_nothing_are_faults),
 		cmocka_unit_test(bytes_that_hide_something_are_faults),

@@ -123,10 +123,8 @@ static void sections_and_keys_are_known_or_refused(void **state)
 		  "be a policy's name" },
 		{ "[policy]\nname: x\n", "2:5: error: write 'key = value'" },
 		{ "[policy\n", "1:8: error: a section line must end" },
-		/* POL-16: not trimmed, but never ignored either. */
-		{ HOSTS "a.example\n  ports = 22\n", "3:1: error: a line must "
-						     "not "
-		  "begin with a blank" },
+		{ HOSTS "a.example\n  b.example\n", "3:1: error: a line that "
+		  "begins with a blank continues nothing" },
 	};
 
 	(void)state;
@@ -446,6 +444,7 @@ static void line_ends_marks_and_blanks_make_no_difference(void **state)
 		"\xef\xbb\xbf[allow a]\nhosts = example.com",
 		"[ allow\ta ]\nhosts=example.com \t\n",
 		"; a comment\n\n# another\n[allow a]\n\nhosts =\texample.com",
+		"  [allow a]\n\t# note\n\thosts = example.com \n",
 	};
 
 	(void)state;
