@@ -44,6 +44,7 @@
 #include "base/id.h"
 #include "netns-setup/fault.h"
 #include "netns-setup/handover.h"
+#include "netns-setup/host_sockets.h"
 #include "netns-setup/idmap.h"
 #include "netns-setup/launch.h"
 #include "netns-setup/setup.h"
@@ -93,6 +94,7 @@ struct launch {
 	struct id_plan ids;
 	struct streams streams;
 	struct workdir workdir;
+	struct host_sockets sockets;
 	int step, report, plug, signals;	/* -1: not (any more) open */
 	pid_t setup, daemon;			/* -1: none, or waited for */
 	bool ended;		/* S said how the command ended */
@@ -191,6 +193,7 @@ static int clone_setup(struct launch *l)
 		.workdir = l->workdir.back,
 		.workdir_fd = l->workdir.fd,
 		.start_dir = l->workdir.start,
+		.sockets = l->sockets.path,
 		.nonce = l->nonce,
 		.signals = l->old_mask,
 	};
@@ -231,6 +234,16 @@ static int tell_mapped(struct launch *l)
 	return e == -EPIPE || e == -ECONNRESET ? 0 : e;
 }
 
+static int find_sockets(struct launch *l)
+{
+	int e = host_sockets_find(&l->sockets, l->workdir.back);
+
+	if (e)
+		return fault(l->err, -e, "cannot list the host's sockets, "
+			     "which the sandbox hides");
+	return 0;
+}
+
 static int start(struct launch *l)
 {
 	const char *why = NULL;
@@ -246,6 +259,8 @@ static int start(struct launch *l)
 		e = workdir_plan(l->spec, &l->ids, &l->workdir, l->err);
 	if (!e && l->workdir.note)
 		note(l, l->workdir.note);
+	if (!e)
+		e = find_sockets(l);
 	if (!e)
 		e = streams_init(&l->streams, l->err);
 	if (!e)
@@ -603,6 +618,7 @@ static void finish(struct launch *l)
 	fd_closep(&l->report);
 	fd_closep(&l->signals);
 	fd_closep(&l->workdir.fd);
+	host_sockets_done(&l->sockets);
 	sigprocmask(SIG_SETMASK, &l->old_mask, NULL);
 }
 
@@ -619,6 +635,7 @@ int launch_run(const struct launch_spec *spec, struct launch_result *ret,
 		.setup = -1,
 		.daemon = -1,
 		.workdir = { .fd = -1 },
+		.sockets = HOST_SOCKETS_INIT,
 	};
 	int e;
 

@@ -9,6 +9,7 @@ noinst_LIBRARIES += %D%/libnetns.a
 	%D%/doctor.c \
 	%D%/fault.c %D%/fault.h \
 	%D%/handover.c %D%/handover.h \
+	%D%/host_sockets.c %D%/host_sockets.h \
 	%D%/idmap.c %D%/idmap.h \
 	%D%/launch.c %D%/launch.h \
 	%D%/mounts.c %D%/mounts.h \

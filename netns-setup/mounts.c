@@ -464,6 +464,8 @@ static int lock_and_hide(const struct mounts_plan *plan,
 	}
 	for (size_t i = 0; !e && plan->hide && plan->hide[i]; i++)
 		e = hide_one(plan->hide[i], plan, err);
+	for (size_t i = 0; !e && plan->sockets && plan->sockets[i]; i++)
+		e = hide_one(plan->sockets[i], plan, err);
 	return e;
 }
 

@@ -24,6 +24,7 @@ struct mounts_plan {
 	const char *workdir;	/* put back writable; NULL: none */
 	int workdir_fd;		/* its mount, made by who may; -1: make it here */
 	const char *const *hide;	/* files and directories; NULL ends */
+	const char *const *sockets;	/* hidden, too; NULL: none */
 	const char *const *lock;	/* made read-only; NULL ends; may be NULL */
 	const char *const *show;	/* files; NULL ends; may be NULL */
 };

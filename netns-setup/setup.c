@@ -183,6 +183,7 @@ static int make_files(const struct setup *s, struct launch_error *err)
 		.workdir_fd = s->workdir_fd,
 		.hide = spec->hide,
 		.lock = spec->lock,
+		.sockets = s->sockets,
 		.show = spec->show,
 	};
 

@@ -28,6 +28,7 @@ struct setup {
 	const char *workdir;	/* put back writable; NULL: none */
 	int workdir_fd;		/* its mount, or -1 */
 	const char *start_dir;
+	const char *const *sockets;	/* of the host, to be hidden */
 	const char *nonce;
 	mode_t umask;
 	sigset_t signals;	/* the mask before ours */

@@ -17,18 +17,21 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/fd.h"
+#include "netns-setup/host_sockets.h"
 #include "netns-setup/launch.h"
 #include "tests/unit/netns_lab.h"
 
 #define MARK	"started"	/* a file that a started command makes */
 
 static char workdir[] = "/var/tmp/penstock-launch-XXXXXX";
+static char srvdir[4096];	/* where nothing is covered */
 static char daemon_path[4096];
 
 static char *const env[] = {
@@ -259,6 +262,64 @@ static void the_hosts_sockets_directories_are_empty(void **state)
 	inside("test -z \"$(ls /var/tmp | grep -v penstock-launch)\"");
 }
 
+/* SBX-11: and one that is bound in the working directory itself. */
+static void a_socket_of_the_host_is_hidden_where_ever_it_is(void **state)
+{
+	static const char probe[] =
+		"import socket; socket.socket(socket.AF_UNIX).connect('sock')";
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int other = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char *argv[] = { (char *)(uintptr_t)"/usr/bin/python3",
+			 (char *)(uintptr_t)"-c", (char *)(uintptr_t)probe,
+			 NULL };
+	struct outcome o;
+
+	(void)state;
+	assert_true(snprintf(a.sun_path, sizeof(a.sun_path), "%s/sock",
+			     srvdir) > 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+	assert_int_equal(chmod(a.sun_path, 0777), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	/* The control: from outside it answers. */
+	assert_int_equal(connect(other, (struct sockaddr *)&a, sizeof(a)), 0);
+	close(other);
+	{
+		struct launch_spec spec = spec_of("ok", argv);
+
+		spec.cwd = srvdir;
+		o = run(spec);
+	}
+	unlink(a.sun_path);
+	close(fd);
+	assert_int_equal(o.ret, 0);
+	assert_int_equal(o.result.exit_code, 1);
+}
+
+static void the_list_of_sockets_is_read_as_the_kernel_writes_it(void **state)
+{
+	static const char text[] =
+		"Num       RefCount Protocol Flags    Type St Inode Path\n"
+		"0: 00000002 00000000 00010000 0001 01 101 /var/lib/a b/s\n"
+		"0: 00000003 00000000 00000000 0001 03 102 /var/lib/a b/s\n"
+		"0: 00000002 00000000 00010000 0001 01 103 @/abstract\n"
+		"0: 00000002 00000000 00010000 0001 01 104 relative\n"
+		"0: 00000002 00000000 00010000 0001 01 105 /run/x/s\n"
+		"0: 00000002 00000000 00010000 0001 01 105 /run/y/s\n"
+		"0: 00000003 00000000 00000000 0002 01 106\n"
+		"0: 00000002 00000000 00010000 0001 01 107 /srv/s\n";
+	struct host_sockets s = HOST_SOCKETS_INIT;
+
+	(void)state;
+	assert_int_equal(buf_add(&s.text, text, sizeof(text) - 1), 0);
+	assert_int_equal(host_sockets_parse(&s, "/run/x"), 0);
+	assert_int_equal(s.n, 3);
+	assert_string_equal(s.path[0], "/var/lib/a b/s");
+	assert_string_equal(s.path[1], "/run/x/s");	/* the workdir */
+	assert_string_equal(s.path[2], "/srv/s");
+	host_sockets_done(&s);
+}
+
 /* SBX-19 */
 static void init_can_be_neither_traced_nor_looked_at(void **state)
 {
@@ -433,6 +494,9 @@ static int set_up(void **state)
 			 "%s/tests/unit/fake_daemon", build ? build : ".");
 
 	(void)state;
+	/* Not below /tmp or /var/tmp: those are fresh inside anyway. */
+	if (!getcwd(srvdir, sizeof(srvdir)))
+		return -1;
 	if (n < 0 || (size_t)n >= sizeof(daemon_path) || !mkdtemp(workdir) ||
 	    chdir(workdir))
 		return -1;
@@ -465,6 +529,10 @@ int main(void)
 		cmocka_unit_test(set_id_files_cannot_be_made_in_it),
 		cmocka_unit_test(names_are_looked_up_by_files_and_dns_alone),
 		cmocka_unit_test(the_hosts_sockets_directories_are_empty),
+		cmocka_unit_test(
+			a_socket_of_the_host_is_hidden_where_ever_it_is),
+		cmocka_unit_test(
+			the_list_of_sockets_is_read_as_the_kernel_writes_it),
 		cmocka_unit_test(init_can_be_neither_traced_nor_looked_at),
 		cmocka_unit_test(hidden_files_are_blank_and_locked_ones_read_only),
 		cmocka_unit_test(a_socket_is_relayed_and_never_inherited),
