@@ -15,6 +15,8 @@
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define BIT(n)		(1u << (n))
+/* They evaluate twice what they choose: give them no call that acts or that
+ * can answer otherwise the second time. */
 #define MIN(a, b)	((a) < (b) ? (a) : (b))
 #define MAX(a, b)	((a) > (b) ? (a) : (b))
 

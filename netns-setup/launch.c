@@ -524,11 +524,12 @@ static bool is_over(const struct launch *l)
 static int64_t time_left(const struct launch *l, int64_t since)
 {
 	int64_t most = l->state < LAUNCH_RUN ? START_MAX_MS : CLOSE_MAX_MS;
+	int64_t left = since + most - clock_mono_ms();
 
 	/* At the end only a reader of ours can be slow: it gets everything. */
 	if (l->state == LAUNCH_RUN || l->state == LAUNCH_OVER)
 		return -1;
-	return MAX(since + most - clock_mono_ms(), 0);
+	return MAX(left, 0);
 }
 
 static void too_late(struct launch *l)
