@@ -86,8 +86,11 @@ static int policy_check(int argc, char **argv)
 		say("penstock policy check: which file?");
 		return EXIT_USAGE;
 	}
-	for (; first < argc; first++)
-		code = MAX(code, check_file(argv[first]));
+	for (; first < argc; first++) {
+		int one = check_file(argv[first]);
+
+		code = MAX(code, one);
+	}
 	return code;
 }
 

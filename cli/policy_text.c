@@ -36,5 +36,7 @@ void policy_text_diag(void *arg, const struct rules_diag *d)
 	fprintf(said->to, "%s:", d->file);
 	if (d->line)
 		fprintf(said->to, "%u:", d->line);
+	if (d->line && d->column)
+		fprintf(said->to, "%u:", d->column);
 	fprintf(said->to, " %s: %s\n", error ? "error" : "warning", d->message);
 }
