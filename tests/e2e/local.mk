@@ -6,9 +6,23 @@ E2E_TESTS = \
 	%D%/test_doors.py %D%/test_explicit.py %D%/test_first_run.py \
 	%D%/test_life.py %D%/test_names.py %D%/test_service.py %D%/test_summary.py \
 	%D%/test_transparent.py
-EXTRA_DIST += $(E2E_TESTS) tests/lab/demo.py tests/lab/lab.py tests/lab/dnsd.py \
+EXTRA_DIST += $(E2E_TESTS) %D%/soak.py tests/lab/demo.py tests/lab/lab.py tests/lab/dnsd.py \
 	tests/lab/names.py tests/lab/origin.py scripts/lib.sh
 
 e2e: all
 	PENSTOCK_BUILD='$(abs_top_builddir)' /usr/bin/python3 -B -m pytest -q \
 		-p no:cacheprovider $(top_srcdir)/tests/e2e
+
+# Ten minutes of everything in one sandbox: memory and descriptors stay flat.
+# make soak SOAK_SECONDS=3600
+SOAK_SECONDS = 600
+soak: all
+	PENSTOCK_BUILD='$(abs_top_builddir)' /usr/bin/python3 -B \
+		$(top_srcdir)/tests/e2e/soak.py $(SOAK_SECONDS)
+
+# The drawn cases of the unit tests, 100,000 of each kind.
+STRESS_CASES = 100000
+stress:
+	PENSTOCK_CASES=$(STRESS_CASES) $(MAKE) $(AM_MAKEFLAGS) check TESTS='\
+		tests/unit/rules_property_test tests/unit/http1_differential.py \
+		tests/unit/dns_oracle_test.py'

@@ -21,7 +21,7 @@ except ImportError:
     sys.exit(0)
 
 SEED = 9112
-CASES = 6000
+CASES = int(os.environ.get("PENSTOCK_CASES", 6000))    # make stress
 HOST = b"Host: a.example.com\r\n"
 GOOD = [
     b"GET http://a.example.com/x?y HTTP/1.1\r\n" + HOST + b"\r\n",
