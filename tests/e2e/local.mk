@@ -22,7 +22,8 @@ soak: all
 
 # The drawn cases of the unit tests, 100,000 of each kind.
 STRESS_CASES = 100000
-stress:
-	PENSTOCK_CASES=$(STRESS_CASES) $(MAKE) $(AM_MAKEFLAGS) check TESTS='\
-		tests/unit/rules_property_test tests/unit/http1_differential.py \
-		tests/unit/dns_oracle_test.py'
+STRESS_TESTS = tests/unit/rules_property_test \
+	tests/unit/http1_differential.py tests/unit/dns_oracle_test.py
+stress: all
+	PENSTOCK_CASES=$(STRESS_CASES) \
+		$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(STRESS_TESTS)'

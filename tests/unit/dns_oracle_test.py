@@ -67,6 +67,16 @@ def questions_are_read_alike(codec, rng):
         assert got == want, (query, got, want)
 
 
+def holds_another_record(wire):
+    """Is the one additional record no OPT?  We pass over it unread, while
+    dnspython may know its type and find fault with its data."""
+    at = 12
+    while at < len(wire) and wire[at]:
+        at += 1 + wire[at]
+    at += 5
+    return wire[at:at + 1] == b"\0" and wire[at + 1:at + 3] != b"\0\x29"
+
+
 def broken_questions_are_never_taken_for_good(codec, rng):
     """What dnspython cannot read, or reads with something left, is refused."""
     for _ in range(ROUNDS):
@@ -81,7 +91,7 @@ def broken_questions_are_never_taken_for_good(codec, rng):
             good = True
         except Exception:
             good = False
-        assert good or verdict != "0", wire.hex()
+        assert good or verdict != "0" or holds_another_record(wire), wire.hex()
 
 
 def replies_are_read_by_others(codec, rng):
@@ -110,8 +120,12 @@ def any_answer(rng, query, rdtype):
     reply = dns.message.make_response(query)
     owner = query.question[0].name
     chain = rng.randint(0, 5)
+    met = {owner}
     for _ in range(chain):
-        target = dns.name.from_text(any_name(rng))
+        target = owner
+        while target in met:                # a name twice would be a loop
+            target = dns.name.from_text(any_name(rng))
+        met.add(target)
         reply.answer.append(dns.rrset.from_text(owner, 60, "IN", "CNAME",
                                                 target.to_text()))
         owner = target
