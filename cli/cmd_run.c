@@ -126,8 +126,10 @@ static int load_policy(struct run *r)
 		say("the policy is not valid; nothing was started");
 		return e;
 	}
-	/* A file's last line may have no end. */
-	e = buf_add_char(&r->policy, '\n');
+	/* A file's last line may have no end.  Alone it stays as it is, so that
+	 * its digest in the records is that of the file. */
+	if (r->policy.n > 0 && r->opts.nallow > 0)
+		e = buf_add_char(&r->policy, '\n');
 	if (!e)
 		e = buf_add_str(&r->policy, buf_str(&r->opts.allow));
 	if (e)
@@ -232,14 +234,16 @@ static int make_env(struct run *r)
 	return 0;
 }
 
-/* NULL: a private daemon. A service that is there is never passed by. */
+/* NULL: a private daemon.  A service that is there is never passed by, also
+ * where it cannot be reached. */
 static const char *find_plug(const struct run *r)
 {
 	if (r->opts.private)
 		return NULL;
 	if (r->opts.plug)
 		return r->opts.plug;
-	return access(PLUG_DEFAULT, W_OK) == 0 ? PLUG_DEFAULT : NULL;
+	return access(PLUG_DEFAULT, W_OK) == 0 || errno != ENOENT ?
+	       PLUG_DEFAULT : NULL;
 }
 
 static int prepare(struct run *r)
@@ -283,6 +287,11 @@ static int launch(struct run *r, char **command)
 	};
 	int64_t begin = clock_mono_ms();
 
+	if (!spec.plug_path && r->opts.policy_name) {
+		say("--policy-name needs a service, and there is none at "
+		    PLUG_DEFAULT " (penstockd(8) tells how to set one up)");
+		return EXIT_OWN;
+	}
 	if (!spec.plug_path && daemon_path_find(r->opts.daemon, r->daemon))
 		return EXIT_OWN;
 	if (launch_run(&spec, &r->result, &err)) {
@@ -317,18 +326,22 @@ static int tell(struct run *r, const struct query_summary *flows)
 		.home = r->home,
 		.observe = r->opts.observe,
 	};
-	bool words = !r->opts.json && !r->opts.quiet &&
+	/* Never both in one place. */
+	bool words = (!r->opts.json || r->json >= 0) && !r->opts.quiet &&
 		     (r->opts.summary || isatty(STDERR_FILENO));
 	int e = 0;
 
 	if (r->opts.json)
 		e = summary_json(&s, &text);
-	else if (words)
+	if (!e && r->opts.json)
+		e = write_text(r->json >= 0 ? r->json : STDERR_FILENO, &text,
+			       "the summary");
+	buf_reset(&text);
+	if (!e && words)
 		e = summary_text(&s, &text);
-	if (e)
-		return e;
-	return write_text(r->json >= 0 ? r->json : STDERR_FILENO, &text,
-			  "the summary");
+	if (!e && words)
+		e = write_text(STDERR_FILENO, &text, "the summary");
+	return e;
 }
 
 static int write_policy(struct run *r, const struct query_summary *flows)

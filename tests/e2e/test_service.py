@@ -203,6 +203,25 @@ def test_a_named_policy_of_the_service(lab):
         made.stop()
 
 
+def test_a_named_policy_without_a_service_is_said_to_need_one(as_user):
+    got = as_user.sh("echo started", policy=None,
+                     options=["--policy-name", "house"])
+    assert (got.code, got.out) == (125, "")
+    assert got.err.count("--policy-name needs a service") == 1
+
+
+def test_a_service_started_as_root_without_a_user_says_so_once(lab):
+    path = os.path.join(lab.dir, "rootly.ini")
+    plug = os.path.join(lab.dir, "rootly.sock")
+    with open(path, "w", encoding="ascii") as out:
+        out.write("[service]\nplug = %s\n[plug]\nallow_policy_uid = 0\n" % plug)
+    done = lab.host.run([lab.dir + "/stage/usr/local/sbin/penstockd",
+                         "--config", path], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.count("'user' in [service]") == 1, done.stderr
+    assert not os.path.exists(plug)
+
+
 @pytest.mark.parametrize("text,words", [
     ("[service]\nplugg = /x\n", "did you mean 'plug'"),
     ("[service]\nworkers = many\n", "wants a number"),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run says about itself when it is over."""
+import hashlib
 import json
 import os
 import pty
@@ -47,6 +48,25 @@ def test_json_is_one_object_with_the_same_facts(penstock):
     assert summary["refused"][0]["host"] == "denied.example.net"
     assert summary["refused"][0]["reason"] == "host_not_allowed"
     assert summary["run"]
+
+
+def test_json_in_a_file_leaves_the_words_where_they_were(as_user):
+    path = os.path.join(as_user.workdir(), "beside.json")
+    got = as_user.run("true", options=["--json=" + path, "--summary"])
+    assert "exit 0" in got.err and "record" in got.err
+    assert "penstock-run/1" not in got.err
+    with open(path, encoding="utf-8") as said:
+        assert json.load(said)["exit"] == 0
+
+
+def test_the_digest_in_records_is_that_of_the_policy_file(as_user):
+    digest = hashlib.sha256(POLICY.encode()).hexdigest()[:16]
+    alone = as_user.run("true")
+    assert alone.records[0]["policy"] == "lab@sha256:" + digest
+    # With --allow it is another policy, and has another digest.
+    more = as_user.run("true", options=["--allow", "more.example.net"])
+    assert more.records[0]["policy"].startswith("lab@sha256:")
+    assert digest not in more.records[0]["policy"]
 
 
 def test_quiet_says_nothing(as_user):
@@ -190,7 +210,7 @@ def test_an_interactive_shell_has_a_terminal_and_job_control(penstock):
          (b"$ ", b"echo st''ill\n"),
          (b"still\r\n", b"sh -c 'echo two''up; exec sleep 999'\n"),
          (b"twoup\r\n", b"\x1a"),          # Ctrl-Z stops it: job control
-         (b"Stopped", b"kill -9 %1; wait; echo jobs''over\n"),
+         (b"Stopped", b"kill -9 %1; wait -f %1; echo jobs''over\n"),
          (b"jobsover\r\n", b"exit 8\n")])
     assert code == 8, seen
     assert b"no job control" not in seen
