@@ -70,17 +70,6 @@ static const struct subcommand *find(const char *name)
 	return NULL;
 }
 
-static int cmd_help(int argc, char **argv)
-{
-	static char help[] = "--help";
-	const struct subcommand *s = argc > 1 ? find(argv[1]) : NULL;
-
-	if (s && s->run != cmd_help && s->run != cmd_version)
-		return s->run(2, (char *[]){ argv[1], help, NULL });
-	usage(stdout);
-	return 0;
-}
-
 static int unknown(const char *word)
 {
 	const char *words[ARRAY_SIZE(subcommands) + 1];
@@ -96,6 +85,19 @@ static int unknown(const char *word)
 	else
 		say("no subcommand '%s' (see penstock --help)", word);
 	return EXIT_USAGE;
+}
+
+static int cmd_help(int argc, char **argv)
+{
+	static char help[] = "--help";
+	const struct subcommand *s = argc > 1 ? find(argv[1]) : NULL;
+
+	if (s && s->run != cmd_help && s->run != cmd_version)
+		return s->run(2, (char *[]){ argv[1], help, NULL });
+	if (!s && argc > 1 && argv[1][0] != '-')
+		return unknown(argv[1]);
+	usage(stdout);
+	return 0;
 }
 
 /* 0, 1 and 2 must be something, or what is opened next would be taken for

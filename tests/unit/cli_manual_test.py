@@ -39,6 +39,13 @@ def main():
     results.append(("each usage begins with an example",
                     {" ".join(c) for c in COMMANDS
                      if "  penstock " not in usage(*c).split("Usage:")[0]}))
+    for words in (("help", "nonsense"), ("nonsense",)):
+        done = subprocess.run([PROGRAM, *words], capture_output=True,
+                              text=True, check=False)
+        results.append(("'%s' is no subcommand" % " ".join(words),
+                        set() if done.returncode == 2 and not done.stdout and
+                        "no subcommand 'nonsense'" in done.stderr
+                        else {done.stderr}))
     for word, near in (("rnu", "run"), ("docter", "doctor"), ("flow", "flows")):
         done = subprocess.run([PROGRAM, word], capture_output=True, text=True,
                               check=False)
