@@ -203,11 +203,7 @@ static int main_drop(struct daemon *d)
 
 	if (err == 0)
 		err = isolate_limits(&what);
-	if (err == -EPERM && getuid() == 0)
-		log_error("%s: %s", what, d->opts.private
-			  ? "started as root, give --uid and --gid of an unused id"
-			  : "started as root, name another user ('user' in [service])");
-	else if (err < 0)
+	if (err < 0)
 		main_failed(what, err);
 	return err;
 }
@@ -507,7 +503,7 @@ static int main_serve(struct daemon *d)
 		return main_failed("plug", err);
 	notify_send(d->notify_fd, "READY=1");
 	if (!d->opts.private)
-		log_info("ready: %s, %zu workers, %zu policies",
+		log_info("ready: %s, workers: %zu, policies: %zu",
 			 d->service.config.plug, d->nworkers,
 			 d->service.npolicies);
 	return event_base_loop(d->base, EVLOOP_NO_EXIT_ON_EMPTY) < 0
@@ -541,10 +537,24 @@ static void main_end(struct daemon *d)
 	buf_done(&d->conf);
 }
 
+/* Before anything is made, and once: two processes will drop the id. */
+static int main_check_ids(const struct daemon *d)
+{
+	if (d->has_ids || (getuid() != 0 && geteuid() != 0))
+		return 0;
+	log_error("the daemon must not run as uid 0: started as root, %s",
+		  d->opts.private
+		  ? "give --uid and --gid of an unused id"
+		  : "name another user ('user' in [service])");
+	return -EPERM;
+}
+
 static int main_run(struct daemon *d)
 {
-	int err = main_open(d);
+	int err = main_check_ids(d);
 
+	if (err == 0)
+		err = main_open(d);
 	if (err == 0)
 		err = main_fork_broker(d);
 	if (err == 0)

@@ -144,7 +144,7 @@ enum opts_result opts_parse(int argc, char *const *argv, struct opts *ret)
 			return OPTS_DONE;
 		}
 		if (opt == OPT_VERSION) {
-			puts(PACKAGE_STRING);
+			puts("penstockd " PACKAGE_VERSION);
 			return OPTS_DONE;
 		}
 		if (!opts_take(opt, optarg, &o))
