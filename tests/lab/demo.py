@@ -28,8 +28,20 @@ reason    = the lab's servers; documentation addresses are closed otherwise
 
 COMMAND = r"""
 say() { printf '\n  %s\n' "$*"; }
-# What it says, of a traceback only the end.
-try() { printf '    $ %s\n' "$*"; "$@" 2>&1 | tail -n 8 | grep -v '^ *File\|^Trace\|^    \|^  s' | sed 's/^/      /'; }
+# The command as it may be typed, and what it says: of a traceback only the end.
+try() {
+    printf '    $'
+    for word; do
+        case $word in
+        *[!A-Za-z0-9_./:=-]*) printf " '%s'" "$word" ;;
+        *) printf ' %s' "$word" ;;
+        esac
+    done
+    echo
+    "$@" 2>&1 | tail -n 8 |
+        grep -v '^ *File\|^Trace\|^    \|^  s' |
+        sed 's/^/      /'
+}
 
 say "an allowed host, by the proxy variables that most programs read"
 try curl -sS --max-time 10 https://web.example.com/hello
