@@ -30,6 +30,7 @@
 #include "cli/run_env.h"
 #include "cli/run_opts.h"
 #include "cli/run_state.h"
+#include "cli/steady.h"
 #include "cli/summary.h"
 #include "netns-setup/launch.h"
 #include "proxy/ctl_proto.h"
@@ -137,10 +138,48 @@ static int load_policy(struct run *r)
 	return e;
 }
 
+/* A link that the command could let lead elsewhere leads to no file of ours. */
+static int look_for_link(const struct run *r, const char *path,
+			 const char *what)
+{
+	char link[PATH_MAX];
+	int e;
+
+	if (!path || !r->cwd[0] || !launch_cwd_is_writable(r->cwd, r->home))
+		return 0;
+	e = steady_find_link(path, r->cwd, link);
+	if (e == -ELOOP) {
+		say("%s: the way to %s leads over the link %s", what, path,
+		    link);
+		say_lines("  It is in the working directory, where the command "
+			  "could let it lead elsewhere:\n"
+			  "  name the file itself, or start from another "
+			  "directory.");
+	} else if (e) {
+		say("%s: cannot look at %s: %s", what, path, strerror(-e));
+	}
+	return e;
+}
+
+static int look_for_links(const struct run *r)
+{
+	int e = look_for_link(r, r->opts.policy, "--policy");
+
+	if (!e)
+		e = look_for_link(r, r->opts.records, "--records");
+	if (!e)
+		e = look_for_link(r, r->opts.write_policy, "--write-policy");
+	if (!e)
+		e = look_for_link(r, r->opts.json_file, "the summary");
+	return e;
+}
+
 static int open_outputs(struct run *r)
 {
 	int e = run_state_open(r->opts.records, &r->state);
 
+	if (!e && r->state.base[0])
+		e = look_for_link(r, r->state.base, "records");
 	if (!e && r->opts.write_policy)
 		e = run_state_output(r->opts.write_policy, &r->write_policy);
 	if (!e && r->opts.json_file)
@@ -248,14 +287,15 @@ static const char *find_plug(const struct run *r)
 
 static int prepare(struct run *r)
 {
-	int e = load_policy(r);
+	int e;
 
+	find_places(r);
+	e = look_for_links(r);
+	if (!e)
+		e = load_policy(r);
 	if (!e)
 		e = open_outputs(r);
-	if (e)
-		return e;
-	find_places(r);
-	return make_env(r);
+	return e ? e : make_env(r);
 }
 
 static int launch(struct run *r, char **command)
@@ -365,12 +405,9 @@ static void after(struct run *r)
 
 	if (!wanted || (r->opts.quiet && !r->opts.json && r->write_policy < 0))
 		return;
-	fd = open(r->state.records, O_RDONLY | O_CLOEXEC | O_NOCTTY |
-		  O_NONBLOCK);
-	if (fd == -1)
-		e = -errno;
+	e = run_state_reopen(&r->state, &fd);
 	/* What is no file has no beginning either: nothing is read back. */
-	else if (lseek(fd, r->state.start, SEEK_SET) != -1)
+	if (!e && lseek(fd, r->state.start, SEEK_SET) != -1)
 		e = query_summarise(fd, &flows);
 	if (e)
 		say("cannot read the records back: %s", strerror(-e));

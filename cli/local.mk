@@ -15,6 +15,7 @@ noinst_LIBRARIES += %D%/libcli.a
 	%D%/run_env.c %D%/run_env.h \
 	%D%/run_opts.c %D%/run_opts.h \
 	%D%/run_state.c %D%/run_state.h \
+	%D%/steady.c %D%/steady.h \
 	%D%/summary.c %D%/summary.h \
 	%D%/text.c %D%/text.h
 

@@ -153,6 +153,17 @@ int run_state_find(const char *id, char ret_path[RUN_PATH_MAX])
 	return e ? e : join(ret_path, dir, RECORDS_NAME);
 }
 
+int run_state_reopen(const struct run_state *s, int *ret_fd)
+{
+	char path[32];
+	int n = snprintf(path, sizeof(path), "/proc/self/fd/%d", s->fd);
+
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return -ENAMETOOLONG;
+	*ret_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	return *ret_fd == -1 ? -errno : 0;
+}
+
 void run_state_done(struct run_state *s)
 {
 	fd_closep(&s->fd);

@@ -31,6 +31,8 @@ struct run_state {
  * 0600.  Says on stderr what failed.  Return: 0 or -errno
  */
 NODISCARD int run_state_open(const char *records, struct run_state *ret);
+/* The same file for reading, whatever its path leads to by now. */
+NODISCARD int run_state_reopen(const struct run_state *s, int *ret_fd);
 void run_state_done(struct run_state *s);
 
 /* The records file of an earlier run of this user, by its id.

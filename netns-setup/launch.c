@@ -200,6 +200,7 @@ static int clone_setup(struct launch *l)
 	int pair[2], report[2];
 
 	memcpy(s.std, l->streams.child, sizeof(s.std));
+	memcpy(s.input, l->streams.input, sizeof(s.input));
 	s.umask = umask(022);
 	umask(s.umask);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) ||

@@ -68,6 +68,12 @@ struct launch_error {
 NODISCARD int launch_run(const struct launch_spec *spec,
 			 struct launch_result *ret, struct launch_error *err);
 
+/* Is @path @dir or below it? Both absolute and without "..". */
+bool path_is_in(const char *path, const char *dir);
+
+/* Will the command be able to write in @cwd? For what it must not find there. */
+bool launch_cwd_is_writable(const char *cwd, const char *home);
+
 /* One thing that `penstock doctor` looks at. */
 struct launch_check {
 	const char *what;	/* "user namespaces" */

@@ -21,6 +21,7 @@ noinst_LIBRARIES += %D%/libnetns.a
 	%D%/ns_nft_rules.c %D%/ns_nft_rules.h \
 	%D%/selftest.c %D%/selftest.h \
 	%D%/setup.c %D%/setup.h \
+	%D%/std_file.c %D%/std_file.h \
 	%D%/step.c %D%/step.h \
 	%D%/streams.c %D%/streams.h \
 	%D%/workdir.c %D%/workdir.h

@@ -12,6 +12,9 @@
  *      so the directories where they live must not be the host's
  *   4. what was picked up is put down again
  *   5. our own hosts, nsswitch.conf and resolv.conf are laid over the host's
+ *   6. single files: what the command may not change or see, and those sockets
+ *	of the host that lie elsewhere (to connect to one is no write to its
+ *	mount, so that read-only does not shut it)
  *
  * Covering is final: nothing in the sandbox has the right to unmount, and every
  * mount that came from outside is locked by the kernel.
@@ -451,22 +454,97 @@ static int hide_one(const char *path, const struct mounts_plan *plan,
 	return 0;
 }
 
+static bool is_mount_point(const char *path)
+{
+	struct statx st;
+
+	return statx(AT_FDCWD, path, AT_NO_AUTOMOUNT, 0, &st) == 0 &&
+	       (st.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+}
+
+/*
+ * A file that is covered stays covered under its name only while the
+ * directories above it stay: what the command may write, it may rename.  A
+ * mount point it cannot, so each directory from its own down to @path becomes
+ * one, as writable as before.
+ */
+static int pin_dirs(const char *path, const struct mounts_plan *plan)
+{
+	char part[PATH_TEXT_MAX];
+	size_t n = strlen(path);
+
+	if (!plan->workdir || !path_is_in(path, plan->workdir))
+		return 0;
+	if (n >= sizeof(part))
+		return -ENAMETOOLONG;
+	for (size_t i = strlen(plan->workdir) + 1; i < n; i++) {
+		CLEANUP(fd_closep) int fd = -1;
+		int err;
+
+		if (path[i] != '/')
+			continue;
+		memcpy(part, path, i);
+		part[i] = '\0';
+		if (is_mount_point(part))
+			continue;
+		err = pick(part, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &fd);
+		if (!err)
+			err = put_down(fd, part);
+		if (err)
+			return means_not_there(err) ? 0 : err;
+	}
+	return 0;
+}
+
+static int lock_one(const char *path, const struct mounts_plan *plan,
+		    struct launch_error *err)
+{
+	int e = pin_dirs(path, plan);
+
+	if (!e)
+		e = readonly_again(path);
+	return e ? fault(err, -e, "cannot make %s read-only", path) : 0;
+}
+
+static int hide_pinned(const char *path, const struct mounts_plan *plan,
+		       struct launch_error *err)
+{
+	int e = pin_dirs(path, plan);
+
+	return e ? fault(err, -e, "cannot hide %s", path) :
+		   hide_one(path, plan, err);
+}
+
+/* A socket that is still there, and not beneath something that covers it. */
+static bool is_socket(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+static int hide_sockets(const struct mounts_plan *plan,
+			struct launch_error *err)
+{
+	int e = 0;
+
+	for (size_t i = 0; !e && plan->sockets && plan->sockets[i]; i++) {
+		if (is_socket(plan->sockets[i]))
+			e = hide_pinned(plan->sockets[i], plan, err);
+	}
+	return e;
+}
+
 static int lock_and_hide(const struct mounts_plan *plan,
 			 struct launch_error *err)
 {
 	int e = 0;
 
-	for (size_t i = 0; plan->lock && plan->lock[i]; i++) {
-		e = readonly_again(plan->lock[i]);
-		if (e)
-			return fault(err, -e, "cannot make %s read-only",
-				     plan->lock[i]);
-	}
+	for (size_t i = 0; !e && plan->lock && plan->lock[i]; i++)
+		e = lock_one(plan->lock[i], plan, err);
 	for (size_t i = 0; !e && plan->hide && plan->hide[i]; i++)
-		e = hide_one(plan->hide[i], plan, err);
-	for (size_t i = 0; !e && plan->sockets && plan->sockets[i]; i++)
-		e = hide_one(plan->sockets[i], plan, err);
-	return e;
+		e = hide_pinned(plan->hide[i], plan, err);
+	return e ? e : hide_sockets(plan, err);
 }
 
 static int mounts_run(const struct mounts_plan *plan, struct picked *p,

@@ -40,7 +40,4 @@ struct mounts_plan {
 NODISCARD int mounts_make(const struct mounts_plan *plan,
 			  struct launch_error *err);
 
-/* Is @path @dir or below it? Both absolute and without "..". */
-bool path_is_in(const char *path, const char *dir);
-
 #endif /* NETNS_SETUP_MOUNTS_H */

@@ -39,6 +39,7 @@
 #include "netns-setup/ns_link.h"
 #include "netns-setup/ns_listen.h"
 #include "netns-setup/ns_nft.h"
+#include "netns-setup/std_file.h"
 #include "netns-setup/step.h"
 
 /* What is known once the network is there. */
@@ -72,6 +73,18 @@ static int close_others(const struct setup *s, struct launch_error *err)
 			last = keep[i];
 	}
 	return 0;
+}
+
+/* Before ids change: the file is the caller's. */
+static int keep_inputs(const struct setup *s, struct launch_error *err)
+{
+	int e = 0;
+
+	for (int i = 0; !e && i < 3; i++) {
+		if (s->input[i])
+			e = std_file_readonly(s->std[i], err);
+	}
+	return e;
 }
 
 /* --- network ---------------------------------------------------------------- */
@@ -183,8 +196,8 @@ static int make_files(const struct setup *s, struct launch_error *err)
 		.workdir_fd = s->workdir_fd,
 		.hide = spec->hide,
 		.lock = spec->lock,
-		.sockets = s->sockets,
 		.show = spec->show,
+		.sockets = s->sockets,
 	};
 
 	if (sethostname(spec->hostname, strlen(spec->hostname)))
@@ -361,6 +374,8 @@ void setup_run(struct setup *s)
 
 	umask(022);
 	e = close_others(s, &err);
+	if (!e)
+		e = keep_inputs(s, &err);
 	if (!e)
 		e = make_network(s, &net, &err);
 	if (!e)

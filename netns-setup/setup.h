@@ -22,6 +22,7 @@ struct setup {
 	int step;		/* its end of the pair with the launcher */
 	int report;		/* write side */
 	int std[3];		/* the command's streams; -1: the terminal */
+	bool input[3];		/* a file for reading, see std_file.h */
 	bool terminal;
 	struct termios termios;	/* for the terminal */
 	struct winsize winsize;

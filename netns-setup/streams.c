@@ -23,12 +23,14 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "netns-setup/fault.h"
+#include "netns-setup/std_file.h"
 
 #define MEM_MAJOR	1	/* of /dev/null and its kin */
 #define SHARED_WRITE	512	/* bytes at once to a descriptor not ours */
 
 enum kind {
 	KIND_KEEP,
+	KIND_INPUT,
 	KIND_TERMINAL,
 	KIND_RELAY,
 };
@@ -41,6 +43,8 @@ static enum kind kind_of(int fd)
 		return KIND_TERMINAL;
 	if (fstat(fd, &st))
 		return KIND_RELAY;
+	if (S_ISREG(st.st_mode) && std_file_is_input(fd))
+		return std_file_has_name(fd) ? KIND_INPUT : KIND_RELAY;
 	if (S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode))
 		return KIND_KEEP;
 	if (S_ISCHR(st.st_mode) && major(st.st_rdev) == MEM_MAJOR)
@@ -100,6 +104,9 @@ int streams_init(struct streams *s, struct launch_error *err)
 
 		switch (kind_of(i)) {
 		case KIND_KEEP:
+			break;
+		case KIND_INPUT:
+			s->input[i] = true;
 			break;
 		case KIND_TERMINAL:
 			s->terminal = true;

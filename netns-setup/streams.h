@@ -2,7 +2,8 @@
 /*
  * streams.h - the command's standard streams: passed on, relayed, or a terminal
  *
- * A regular file, a pipe and /dev/null are inherited as they are.  A terminal
+ * A regular file, a pipe and /dev/null are inherited as they are, but for a file
+ * that was opened for reading: see std_file.h.  A terminal
  * becomes a pty of the sandbox's own, relayed here.  A socket is relayed
  * through a pipe: an inherited one could be connected to another place, in the
  * namespace it came from.  So is whatever else it may be.
@@ -34,6 +35,7 @@ struct streams {
 	size_t n;
 	int child[3];		/* for the command; -1: the terminal */
 	bool child_own[3];	/* ours to close after the clone */
+	bool input[3];		/* a file for reading; to be kept at that */
 	bool terminal;		/* at least one is */
 	int tty_in, tty_out;	/* ours; -1: not a terminal */
 	int master;		/* of the sandbox's pty; -1 until it comes */

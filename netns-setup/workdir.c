@@ -67,6 +67,14 @@ static bool is_roots(const char *path)
 	return stat(path, &st) || st.st_uid == 0;
 }
 
+bool launch_cwd_is_writable(const char *cwd, const char *home)
+{
+	enum workdir_kind kind = workdir_kind(cwd, home, geteuid() == 0);
+
+	return kind == WORKDIR_BACK ||
+	       (kind == WORKDIR_AS_IS && !is_roots(cwd));
+}
+
 /* A copy of the mount on which the files' owner is the command. */
 static int shifted_mount(const char *path, const struct stat *st,
 			 const struct id_plan *ids, int *ret_fd)

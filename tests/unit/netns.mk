@@ -27,3 +27,10 @@ TESTS += %D%/netns_parts_test
 %C%_netns_parts_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 %C%_netns_parts_test_LDADD = %D%/liblab.a netns-setup/libnetns.a \
 	base/libbase.a $(NETNS_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
+
+check_PROGRAMS += %D%/steady_test
+TESTS += %D%/steady_test
+%C%_steady_test_SOURCES = %D%/steady_test.c
+%C%_steady_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_steady_test_LDADD = cli/libcli.a netns-setup/libnetns.a base/libbase.a \
+	$(NETNS_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
