@@ -144,10 +144,12 @@ class Penstock:
         return os.path.join(self.workdir(), "audit-%d.jsonl" % next(NUMBER))
 
     def run(self, *command, policy=POLICY, options=(), env=None, stdin=None,
-            text=True, timeout=TIMEOUT):
+            text=True, timeout=TIMEOUT, before=()):
+        """@before: what `penstock run` itself is started with, as prlimit."""
         records = self.records_path()
         done = self.lab.host.run(
-            self.argv(command, policy, options, records), uid=self.uid,
+            [*before, *self.argv(command, policy, options, records)],
+            uid=self.uid,
             cwd=self.workdir(), env=self.env(env), timeout=timeout,
             capture_output=True, text=text,
             **({"input": stdin} if stdin is not None

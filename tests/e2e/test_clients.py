@@ -94,6 +94,26 @@ def test_git_clones_over_https(as_user, repository, options):
     assert got.out == "hello\n", got.err
 
 
+def test_ssh_needs_no_helper(as_user):
+    # CLI-14, CLI-27: a name of git's or ssh's own, on a port that is allowed.
+    need("ssh")
+    got = as_user.sh("ssh -v -o BatchMode=yes -o ConnectTimeout=20 "
+                     "git@git.example.com true 2>&1 </dev/null | "
+                     "grep 'remote software version'; ! getent hosts "
+                     "ssh.example.net", policy=POLICY + """
+[allow ssh]
+hosts     = git.example.com
+ports     = 22
+protocol  = ssh
+addresses = 203.0.113.0/24
+reason    = the lab's origin
+owner     = tests
+""")
+    assert "remote software version lab" in got.out, got.out + got.err
+    assert got.code == 0
+    assert {r["dst_port"] for r in got.flows(ev="flow_open")} == {22}
+
+
 @WAYS
 def test_getent_and_dig(as_user, options):
     got = as_user.sh("getent hosts web.example.com; "
@@ -169,4 +189,3 @@ def test_inherited_proxy_variables_of_the_host_are_not_followed(lab):
     assert "NO_PROXY=localhost,127.0.0.1,::1\n" in got.out      # CLI-04
     assert "ALL_PROXY" not in got.out                           # CLI-07
     assert got.out.endswith("lab GET / host=web.example.com\n")
-    assert POLICY

@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from conftest import USER
+from conftest import USER, children, program_of
 
 TRY = r"""
 import ctypes, errno, os, socket, struct, sys
@@ -149,11 +149,12 @@ print("add_key", call(248, b"user", b"x", b"y", 1, -2))
 print("keyctl", call(250, 0, -3, 1))
 print("open_by_handle", call(304, -1, 0, 0))
 print("kexec", call(246, 0, 0, 0, 0))
+print("tiocsti", call(16, 0, 0x5412, b"x"))
 print("getpid", call(39))
 """))
     assert got.pop("getpid") == "ok"
     assert got.pop("clone3") == "ENOSYS"
-    assert got.pop("io_uring") in ("ENOSYS", "EPERM")
+    assert got.pop("io_uring") == "ENOSYS"
     assert set(got.values()) <= {"EPERM", "ENOSYS"}, got
 
 
@@ -220,6 +221,84 @@ print(data.decode(), p.wait())
     assert "socket:" not in done.stdout
 
 
+def test_the_hosts_files_are_read_only(as_user, lab):
+    # Also what the caller owns, outside of the working directory.
+    theirs = lab.workdir("elsewhere", USER)
+    touch = "touch %s/$0 && echo written" % theirs
+    outside = lab.host.run(["sh", "-c", touch, "outside"], uid=USER,
+                           capture_output=True, text=True)
+    assert outside.stdout == "written\n", outside.stderr
+    got = as_user.sh("touch here && echo here; sh -c '%s' inside; "
+                     "cat %s/outside && echo read" % (touch, theirs))
+    assert got.out == "here\nread\n"
+    assert "Read-only file system" in got.err
+    assert os.listdir(theirs) == ["outside"]
+
+
+def test_the_machines_switches_are_read_only(penstock):
+    # Whatever their modes say: no write reaches a sysctl or sysrq.
+    got = penstock.sh("cat /proc/self/mounts")
+    options = {line.split()[1]: line.split()[3].split(",")
+               for line in got.out.splitlines()}
+    for path in ("/", "/proc/sys", "/proc/sysrq-trigger"):
+        assert "ro" in options[path], (path, options)
+    assert "rw" in options["/proc"]
+
+
+def test_the_sandboxs_init_cannot_be_looked_into(penstock):
+    # SBX-19: it is of the parent user namespace, and undumpable.
+    got = said(penstock.python(TRY + r"""
+child = os.fork()
+if child == 0:
+    os.pause() if hasattr(os, "pause") else __import__("signal").pause()
+print("own", call(101, 16, child, 0, 0))                # PTRACE_ATTACH
+os.kill(child, 9)
+print("init", call(101, 16, 1, 0, 0))
+attempt("mem", lambda: open("/proc/1/mem", "rb"))
+attempt("fd", lambda: os.listdir("/proc/1/fd"))
+print("dumpable", "ok" if os.stat("/proc/1/status").st_uid in (0, os.getuid())
+      and os.getuid() != 0 else "no")
+"""))
+    assert got.pop("own") == "ok"
+    assert got.pop("dumpable") == "no"
+    assert set(got.values()) <= {"EPERM", "EACCES"}, got
+
+
+def test_the_private_daemon_has_no_rights_and_a_filter(penstock):
+    process = penstock.start("sh", "-c", "echo up; read -r go")
+    try:
+        assert process.stdout.readline() == b"up\n"
+        daemons = [pid for pid in children(process.pid)
+                   if program_of(pid) == "penstockd"]
+        assert len(daemons) == 2                # with its broker
+        for pid in daemons:
+            # Undumpable: its /proc files are root's, whoever it is.
+            assert os.stat("/proc/%d/status" % pid).st_uid == 0
+            for task in os.listdir("/proc/%d/task" % pid):
+                with open("/proc/%d/task/%s/status" % (pid, task),
+                          encoding="ascii") as status:
+                    fields = dict(line.split(":\t", 1) for line in status
+                                  if ":\t" in line)
+                assert "0" not in fields["Uid"].split()
+                for name in ("CapEff", "CapPrm", "CapInh", "CapAmb"):
+                    assert int(fields[name], 16) == 0, name
+                # An ordinary user has no right to empty this one; with
+                # no_new_privs nothing comes of it.
+                assert penstock.uid or int(fields["CapBnd"], 16) == 0
+                assert fields["NoNewPrivs"].strip() == "1"
+                assert fields["Seccomp"].strip() == "2"
+    finally:
+        process.communicate(b"go\n", timeout=30)
+
+
+def test_the_securebits_are_locked(penstock):
+    # PR_GET_SECUREBITS: no root magic, no fix-up, no ambient set, all locked.
+    got = penstock.python("import ctypes; print(ctypes.CDLL(None).prctl(27))")
+    bits = int(got.out)
+    for bit in (0, 1, 2, 3, 5, 6, 7):
+        assert bits & (1 << bit), bin(bits)
+
+
 def test_the_command_never_is_the_hosts_root_and_holds_nothing(penstock):
     got = penstock.sh("cat /proc/self/status /proc/self/uid_map; id -u;"
                       "echo x > /proc/sys/kernel/core_pattern; echo $?")
@@ -236,7 +315,6 @@ def test_the_hosts_view_of_the_command_is_an_unprivileged_id(penstock):
     process = penstock.start("sh", "-c", "echo up; read -r go")
     try:
         assert process.stdout.readline() == b"up\n"
-        from conftest import children
         uids = set()
         for pid in children(process.pid):
             with open("/proc/%d/status" % pid, encoding="ascii") as status:
@@ -252,6 +330,7 @@ def test_the_hosts_view_of_the_command_is_an_unprivileged_id(penstock):
 def test_only_lo_is_there_and_nothing_of_it_can_be_changed(penstock):
     got = penstock.sh("""
         cat /proc/net/dev | tail -n +3 | cut -d: -f1
+        ip -o link show | wc -l
         ip link set lo down; echo $?
         ip route flush table all; echo $?
         nft flush ruleset; echo $?
@@ -259,8 +338,29 @@ def test_only_lo_is_there_and_nothing_of_it_can_be_changed(penstock):
         """)
     lines = got.out.split()
     assert lines[0] == "lo"
-    assert "0" not in lines[1:4]
-    assert lines[4] == "0"                                  # SBX-30
+    assert lines[1] == "1"                  # ip itself works
+    assert "0" not in lines[2:5]
+    assert lines[5] == "0"                                  # SBX-30
+
+
+def test_the_hosts_loopback_is_not_the_sandboxs(as_user, lab):
+    # ADDR-20: what listens on the host's loopback, a control socket say.
+    server = lab.host.popen(
+        ["/usr/bin/python3", "-c",
+         "import socket,sys; s=socket.create_server(('127.0.0.1',8099));"
+         "print('up', flush=True); sys.stdin.read()"], stdin=-1, stdout=-1)
+    probe = ("import socket; socket.create_connection(('127.0.0.1', 8099), 15);"
+             "print('reached')")
+    try:
+        assert server.stdout.readline() == b"up\n"
+        outside = lab.host.run(["/usr/bin/python3", "-c", probe],
+                               capture_output=True, text=True)
+        assert outside.stdout == "reached\n"
+        got = as_user.python(probe)
+        assert got.out == "" and "ConnectionRefusedError" in got.err
+    finally:
+        server.stdin.close()
+        server.wait()
 
 
 def test_our_ports_cannot_be_taken_over(penstock):

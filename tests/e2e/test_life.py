@@ -145,6 +145,7 @@ def test_parallel_runs_do_not_meet(penstock):
 
 
 def test_a_thousand_tunnels_under_the_usual_descriptor_limit(as_user):
+    # The caller's soft limit is the usual 1,024, whatever it is here.
     got = as_user.python(r"""
 import resource, socket
 resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096)) \
@@ -158,9 +159,71 @@ for i, s in enumerate(held):
 print(all(s.recv(100) == b"%d\n" % i for i, s in enumerate(held)))
 """, policy=POLICY + "\n[allow echo]\nhosts = git.example.com\nports = 7\n"
         "addresses = 203.0.113.0/24\nreason = echo\nowner = tests\n",
-        options=["--no-proxy-env"], timeout=300)
+        options=["--no-proxy-env"], timeout=300,
+        before=["prlimit", "--nofile=1024:20000"])
     assert got.out == "True\n", got.err
     assert len(got.flows(ev="flow_close")) == 1000
+
+
+def sockets_of(pid):
+    """How many sockets @pid has open."""
+    found = 0
+    for fd in os.listdir("/proc/%d/fd" % pid):
+        try:
+            found += os.readlink("/proc/%d/fd/%s" % (pid, fd)).startswith(
+                "socket:")
+        except OSError:
+            continue
+    return found
+
+
+def test_every_kind_of_end_gives_its_sockets_back(as_user):
+    # TUN-11: closed by the client, by the origin, by both, and by a reset.
+    process = as_user.start("/usr/bin/python3", "-c", r"""
+import socket, struct, sys
+def tunnel(kind):
+    s = socket.create_connection(("git.example.com", 19 if kind == 1 else 7), 30)
+    s.sendall(b"10\n")
+    assert s.recv(100)
+    if kind == 1:
+        while s.recv(100):
+            pass
+    elif kind == 2:
+        s.shutdown(socket.SHUT_WR)
+        while s.recv(100):
+            pass
+    elif kind == 3:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                     struct.pack("ii", 1, 0))
+    s.close()
+def once():
+    s = socket.create_connection(("git.example.com", 7), 30)
+    s.sendall(b"x")
+    assert s.recv(1) == b"x"
+    return s
+for line in sys.stdin:
+    if line == "many\n":
+        for i in range(200):
+            tunnel(i % 4)
+    held = once()
+    print("open", flush=True)
+""", policy=POLICY + "\n[allow echo]\nhosts = git.example.com\nports = 7 19\n"
+        "addresses = 203.0.113.0/24\nreason = echo\nowner = tests\n",
+        options=["--no-proxy-env"], text=True, bufsize=1)
+    process.stdin.write("one\n")
+    assert process.stdout.readline() == "open\n", process.communicate()
+    daemon = daemon_of(process)
+    before = sockets_of(daemon)
+    process.stdin.write("many\n")
+    assert process.stdout.readline() == "open\n", process.communicate()
+    for _ in range(1000):
+        after = sockets_of(daemon)
+        if after <= before:
+            break
+        os.sched_yield()
+    assert after <= before
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
 
 
 def test_a_slow_reader_gets_everything(as_user):
@@ -180,14 +243,80 @@ print(total)
 
 
 def test_records_that_cannot_be_written_refuse_new_flows(as_user):
-    # LOG-12
+    # LOG-12: a run that has nowhere to write does not even start.
     got = as_user.lab.host.run(
         as_user.argv(["curl", "-sS", "http://web.example.com/"],
                      records="/dev/full"), uid=as_user.uid,
         cwd=as_user.workdir(), env=as_user.env(), capture_output=True,
         text=True, timeout=60, stdin=subprocess.DEVNULL)
-    assert "lab GET" not in got.stdout
-    assert got.returncode != 0 or "audit_unavailable" in got.stdout
+    assert (got.returncode, got.stdout) == (125, "")
+    assert "penstock: " in got.stderr and "records" in got.stderr
+
+
+def test_a_disk_that_fills_up_refuses_new_flows(as_user, lab):
+    # LOG-12: the records' file system is full in mid-run.
+    small = lab.workdir("small", as_user.uid)
+    lab.host.sh("mount -t tmpfs -o size=256k,uid=%d penstock-lab %s"
+                % (as_user.uid, small))
+    try:
+        process = lab.host.popen(
+            as_user.argv(["sh", "-c", """
+                while read -r path; do
+                    curl -sS --max-time 20 http://web.example.com/$path; echo =
+                done"""], records=small + "/audit.jsonl"),
+            uid=as_user.uid, cwd=as_user.workdir(), env=as_user.env(),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, bufsize=1)
+
+        def ask(path):
+            process.stdin.write(path + "\n")
+            said = ""
+            while not said.endswith("=\n"):
+                part = process.stdout.readline()
+                assert part, process.stderr.read()
+                said += part
+            return said
+
+        assert ask("before").startswith("lab GET /before")
+        lab.host.run(["dd", "if=/dev/zero", "of=%s/fill" % small, "bs=4k"],
+                     capture_output=True)
+        # What fits the last block still goes; then no more.
+        for _ in range(200):
+            if "audit_unavailable" in ask("filling"):
+                break
+        before = len(lab.origin_seen())
+        for _ in range(3):
+            assert '"error":"audit_unavailable"' in ask("after")
+        assert lab.origin_seen(before) == []
+        process.communicate(timeout=60)
+    finally:
+        lab.host.sh("umount -l " + small)
+
+
+def test_isolation_needs_no_rule_of_the_host(as_user, lab):
+    # SBX-33: a flush of the host's firewall in mid-run changes nothing.
+    process = as_user.start("sh", "-c", """
+        echo up; read -r go
+        curl -sS http://web.example.com/allowed
+        curl -sS --noproxy '*' --max-time 20 http://%s/direct""" %
+                            "203.0.113.10", text=True)
+    assert process.stdout.readline() == "up\n"
+    lab.host.sh("nft flush ruleset")
+    before = len(lab.origin_seen())
+    out, err = process.communicate("go\n", timeout=60)
+    assert out.startswith("lab GET /allowed host=web.example.com\n"), err
+    assert "/direct" not in out
+    assert "/direct" not in str(lab.origin_seen(before))
+
+
+def test_a_covered_proc_is_said_with_its_mend(as_root):
+    # SBX-34, SBX-02: a container's /proc/sys; nothing starts half-made.
+    got = as_root.sh("echo started", before=[
+        "unshare", "--mount", "sh", "-c",
+        "mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys"
+        " && exec \"$@\"", "sh"])
+    assert (got.code, got.out) in ((0, "started\n"), (125, ""))
+    assert got.code == 0 or "/proc" in got.err
 
 
 def test_usage_errors_teach(as_user):

@@ -143,7 +143,7 @@ except OSError as e:
     opened = {r["id"] for r in service.records() if r["ev"] == "flow_open"}
     closed = {r["id"]: r["reason"] for r in service.records()
               if r["ev"] == "flow_close"}
-    assert opened <= set(closed)
+    assert opened and opened <= set(closed)
     assert service.records()[-1]["ev"] == "run_end"
 
 

@@ -220,4 +220,3 @@ def test_the_summary_comes_by_itself_on_a_terminal(as_user):
     code, seen = terminal(as_user, ["true"], [(b"exit 0", b"")])
     assert code == 0
     assert b"record" in seen
-    assert subprocess and USER

@@ -128,6 +128,24 @@ for host in ("web.example.com", "denied.example.net", "web.example.com"):
     assert set(hosts) == {"web.example.com"}
 
 
+def test_the_port_in_host_is_the_port_of_the_connection(as_user, lab):
+    # HOST-16
+    before = len(lab.origin_seen())
+    got = as_user.python(r"""
+import socket
+for port in ("", ":80", ":8080", ":"):
+    s = socket.create_connection(("web.example.com", 80), 15)
+    s.sendall(b"GET / HTTP/1.1\r\nHost: web.example.com%s\r\n"
+              b"Connection: close\r\n\r\n" % port.encode())
+    print(s.recv(4096).split()[1].decode())
+""", options=DIRECT)
+    said = got.out.split()
+    assert said[:2] == ["200", "200"], got.err
+    assert said[2] in ("400", "403")
+    assert "host_mismatch" in {r["reason"] for r in got.flows()}
+    assert {s["port"] for s in lab.origin_seen(before)} == {80}
+
+
 def test_plain_bytes_on_a_tls_port_are_refused(as_user, lab):
     # TLS-08
     before = len(lab.origin_seen())

@@ -19,6 +19,7 @@ import dns.rrset
 import names
 
 TTL = 1
+CHANGING_TTL = 0        # an answer that changes is asked for each time
 
 
 class Zone:
@@ -26,7 +27,7 @@ class Zone:
         self.log = log
         self.asked = {}
 
-    def note(self, wire, query, transport):
+    def note(self, wire, query, transport, server):
         question = query.question[0] if query.question else None
         self.log.write(json.dumps({
             # A question is an empty set, so it must not be asked for truth.
@@ -34,6 +35,7 @@ class Zone:
             "type": None if question is None
                     else dns.rdatatype.to_text(question.rdtype),
             "transport": transport,
+            "server": server,
             "edns": query.edns,
             "payload": query.payload if query.edns >= 0 else None,
             "options": len(query.options),
@@ -84,17 +86,19 @@ class Zone:
                 reply.set_rcode(dns.rcode.NXDOMAIN)
         elif found:
             reply.answer.append(
-                dns.rrset.from_text_list(owner, TTL, "IN", rdtype, found))
+                dns.rrset.from_text_list(
+                    owner, CHANGING_TTL if name in names.CHANGING else TTL,
+                    "IN", rdtype, found))
         return reply
 
-    async def handle(self, wire, transport):
+    async def handle(self, wire, transport, server):
         try:
             query = dns.message.from_wire(wire)
         except Exception:  # whatever it was, it is worth a line
             self.log.write(json.dumps({"name": None, "wire": wire.hex()}) + "\n")
             self.log.flush()
             return None
-        self.note(wire, query, transport)
+        self.note(wire, query, transport, server)
         if not query.question:
             return None
         name = query.question[0].name.to_text().rstrip(".").lower()
@@ -125,7 +129,8 @@ class Udp(asyncio.DatagramProtocol):
         asyncio.ensure_future(self.reply(data, addr))
 
     async def reply(self, data, addr):
-        wire = await self.zone.handle(data, "udp")
+        here = self.transport.get_extra_info("sockname")[0]
+        wire = await self.zone.handle(data, "udp", here)
         if wire is not None:
             self.transport.sendto(wire, addr)
 
@@ -134,7 +139,8 @@ async def serve_tcp(zone, reader, writer):
     try:
         while True:
             size = struct.unpack("!H", await reader.readexactly(2))[0]
-            wire = await zone.handle(await reader.readexactly(size), "tcp")
+            wire = await zone.handle(await reader.readexactly(size), "tcp",
+                                     writer.get_extra_info("sockname")[0])
             if wire is not None:
                 writer.write(struct.pack("!H", len(wire)) + wire)
                 await writer.drain()

@@ -20,6 +20,11 @@ CLOSED_V4 = "203.0.113.11"      # refuses every connection
 SHARED_V4 = "203.0.113.30"      # serves an allowed and a denied name
 SILENT_V4 = "203.0.113.99"      # swallows packets
 
+# Of AS112 (RFC 7535): public to every classification, and nobody's service.  The
+# lab's host takes these as its own for a while.
+OWN_V4 = "192.175.48.1"
+OWN_V6 = "2001:4:112::1"
+
 # name -> (A records, AAAA records); what is not here does not exist.
 NAMES = {
     "web.example.com": ([WEB_V4], [WEB_V6]),
@@ -43,6 +48,7 @@ NAMES = {
     "nat64.example.com": ([], ["64:ff9b::a9fe:a9fe"]),
     "zero.example.com": (["0.0.0.0"], ["::"]),
     "host.example.com": ([HOST_V4], [HOST_V6]),
+    "own.example.com": ([OWN_V4], [OWN_V6]),
     "many.example.com": (["203.0.113.%d" % (100 + i) for i in range(60)], []),
     "metadata.google.internal": (["169.254.169.254"], []),
 }

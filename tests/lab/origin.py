@@ -26,6 +26,7 @@ import sys
 
 LOG = None
 WWW = None
+RELEASE = asyncio.Event()
 
 
 def note(**what):
@@ -152,6 +153,17 @@ async def answer(path, method, fields, body, reader, writer, raw):
                 return False
         writer.write(b"0\r\n\r\n")
         return False
+    elif path == "/held":
+        # The rest comes once somebody has asked for /release.
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                     b"5\r\nfirst\r\n")
+        await writer.drain()
+        await RELEASE.wait()
+        RELEASE.clear()
+        writer.write(b"4\r\nlast\r\n0\r\n\r\n")
+    elif path == "/release":
+        RELEASE.set()
+        writer.write(plain("200 OK", b"released\n"))
     elif path.startswith("/bytes/"):
         size = int(path.split("/")[2])
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size)
