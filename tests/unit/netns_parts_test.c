@@ -5,7 +5,9 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/audit.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -358,6 +360,43 @@ static void no_file_becomes_set_user_id(void **state)
 	assert_int_equal(lab_run(body_modes, NULL), 0);
 }
 
+/*
+ * What the program says of an ABI.  It looks at that first, so that only its
+ * first load, jump and return have to be understood here.
+ */
+static uint32_t abi_verdict(uint32_t arch)
+{
+	struct sock_filter f[COMMAND_FILTER_MAX];
+	size_t n = command_filter_make(f, S_ISUID), at = 1;
+
+	assert_true(n > 3);
+	assert_int_equal(f[0].code, BPF_LD | BPF_W | BPF_ABS);
+	assert_int_equal(f[0].k, offsetof(struct seccomp_data, arch));
+	assert_int_equal(f[1].code, BPF_JMP | BPF_JEQ | BPF_K);
+	at += 1u + (f[1].k == arch ? f[1].jt : f[1].jf);
+	return f[at].code == (BPF_RET | BPF_K) ? f[at].k : SECCOMP_RET_ALLOW;
+}
+
+/* SBX-15, also where this machine's kernel has no such ABI to try */
+static void only_the_native_abi_goes_on(void **state)
+{
+	static const uint32_t archs[] = {
+		AUDIT_ARCH_I386, AUDIT_ARCH_X86_64, AUDIT_ARCH_ARM,
+		AUDIT_ARCH_AARCH64, AUDIT_ARCH_RISCV64, 0,
+	};
+	unsigned passed = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(archs); i++) {
+		if (abi_verdict(archs[i]) == SECCOMP_RET_ALLOW)
+			passed++;
+		else
+			assert_int_equal(abi_verdict(archs[i]),
+					 SECCOMP_RET_KILL_PROCESS);
+	}
+	assert_int_equal(passed, 1);
+}
+
 static void foreign_numbers_end_the_process(void **state)
 {
 	(void)state;
@@ -380,6 +419,7 @@ int main(void)
 		cmocka_unit_test(no_new_namespace_is_made_but_children_are),
 		cmocka_unit_test(the_machines_own_calls_are_refused),
 		cmocka_unit_test(no_file_becomes_set_user_id),
+		cmocka_unit_test(only_the_native_abi_goes_on),
 		cmocka_unit_test(foreign_numbers_end_the_process),
 	};
 
