@@ -265,11 +265,17 @@ int cmd_flows(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (f.run) {
-		if (run_state_find(f.run, path)) {
+		int e = run_state_find(f.run, path);
+
+		if (e == -ENOENT)
+			say("there is no place for records: set HOME or "
+			    "XDG_STATE_HOME as it was for the run, or name "
+			    "the FILE");
+		else if (e)
 			say("'%s' is no run id: it is six hex digits, and the "
 			    "summary of a run begins with it", f.run);
+		if (e)
 			return EXIT_USAGE;
-		}
 		file = path;
 	}
 	if (hash_init(&f.closed, 256)) {

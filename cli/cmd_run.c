@@ -174,10 +174,47 @@ static int look_for_links(const struct run *r)
 	return e;
 }
 
+static bool same_file(const char *a, const char *b)
+{
+	struct stat sa, sb;
+
+	if (stat(a, &sa) == -1 || stat(b, &sb) == -1)
+		return strcmp(a, b) == 0;
+	return S_ISREG(sa.st_mode) && sa.st_dev == sb.st_dev &&
+	       sa.st_ino == sb.st_ino;
+}
+
+/* An output that is also something else would empty it. */
+static int check_outputs(const struct run_opts *o)
+{
+	const struct {
+		const char *option, *path;
+	} file[] = {
+		{ "--policy", o->policy },
+		{ "--records", o->records },
+		{ "--write-policy", o->write_policy },
+		{ "--json", o->json_file },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(file); i++) {
+		for (size_t j = i + 1; j < ARRAY_SIZE(file); j++) {
+			if (!file[i].path || !file[j].path ||
+			    !same_file(file[i].path, file[j].path))
+				continue;
+			say("%s and %s are the same file, %s: name another",
+			    file[i].option, file[j].option, file[j].path);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
 static int open_outputs(struct run *r)
 {
-	int e = run_state_open(r->opts.records, &r->state);
+	int e = check_outputs(&r->opts);
 
+	if (!e)
+		e = run_state_open(r->opts.records, &r->state);
 	if (!e && r->state.base[0])
 		e = look_for_link(r, r->state.base, "records");
 	if (!e && r->opts.write_policy)

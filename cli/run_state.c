@@ -116,6 +116,22 @@ static int chosen(const char *records, struct run_state *s)
 		    slash ? slash + 1 : records);
 }
 
+static void complain(const char *records, const struct run_state *s, int e)
+{
+	const char *path = records ? records :
+			   s->records[0] ? s->records : s->base;
+
+	if (!path[0])
+		say("there is no place for the records: set HOME or "
+		    "XDG_STATE_HOME, or use --records FILE");
+	else
+		say("cannot open the records file %s: %s%s", path,
+		    e == -ELOOP ? "it is a link, and links are not followed" :
+				  strerror(-e),
+		    records ? "" : "; set HOME or XDG_STATE_HOME to a place "
+				   "that you may write, or use --records FILE");
+}
+
 int run_state_open(const char *records, struct run_state *ret)
 {
 	struct run_state s = RUN_STATE_INIT;
@@ -126,13 +142,7 @@ int run_state_open(const char *records, struct run_state *ret)
 	if (!e)
 		e = open_records(&s);
 	if (e) {
-		say("cannot open the records file %s: %s",
-		    records ? records : s.records[0] ? s.records : s.base,
-		    e == -ELOOP ? "it is a link, and links are not followed" :
-				  strerror(-e));
-		if (!records)
-			say_lines("  Set XDG_STATE_HOME or HOME to a place "
-				  "that you may write, or use --records FILE.");
+		complain(records, &s, e);
 		return e;
 	}
 	*ret = s;

@@ -36,7 +36,8 @@ NODISCARD int run_state_reopen(const struct run_state *s, int *ret_fd);
 void run_state_done(struct run_state *s);
 
 /* The records file of an earlier run of this user, by its id.
- * Return: 0, -EINVAL (no run id) or -errno */
+ * Return: 0, -EINVAL (no run id), -ENOENT (neither HOME nor
+ * XDG_STATE_HOME is set) or -errno */
 NODISCARD int run_state_find(const char *id, char ret_path[RUN_PATH_MAX]);
 
 /**

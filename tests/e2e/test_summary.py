@@ -103,6 +103,30 @@ def test_observe_lets_names_through_and_writes_the_policy(as_user):
     assert "metadata.example.com" not in "\n".join(rules)
 
 
+def test_no_output_empties_another_file_of_the_run(as_user):
+    path = os.path.join(as_user.workdir(), "mine.ini")
+    with open(path, "w", encoding="ascii") as out:
+        out.write(POLICY)
+    os.chown(path, USER, USER)
+    for options in (["--write-policy", path], ["--json=" + path]):
+        got = as_user.sh("echo started", policy=None,
+                         options=["--policy", path, *options])
+        assert (got.code, got.out) == (125, "")
+        assert "are the same file" in got.err
+        with open(path, encoding="ascii") as kept:
+            assert kept.read() == POLICY
+
+
+def test_without_a_home_it_is_said_where_records_could_go(as_user, lab):
+    for command in (["run", "--", "echo", "started"], ["flows", "--run", "7f3a91"]):
+        got = lab.host.run([as_user.program, *command], uid=USER,
+                           cwd=as_user.workdir(), env={"PATH": "/usr/bin:/bin"},
+                           capture_output=True, text=True)
+        assert got.returncode == (125 if command[0] == "run" else 2)
+        assert got.stdout == "" and got.stderr.count("\n") == 1
+        assert "set HOME or XDG_STATE_HOME" in got.stderr
+
+
 def test_every_record_is_one_line_of_json_with_the_common_fields(as_user):
     # LOG-01, LOG-10
     got = as_user.sh("curl -sS 'http://web.example.com/%0d%0a{\"act\":\"allow\"}';"
