@@ -3,6 +3,6 @@
 include tests/unit/local.mk
 include tests/fuzz/local.mk
 include tests/lint/local.mk
-EXTRA_DIST += %D%/README.md
+EXTRA_DIST += %D%/README.md %D%/catalogue-notes.md
 
 include tests/e2e/local.mk
