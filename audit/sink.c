@@ -284,7 +284,8 @@ int audit_sink_flush(struct audit_sink *s, int timeout_ms)
 	if (s->dropping)
 		target = 0;
 	sink_unlock(&s->lock);
-	writer_call(s);
+	writer_enlist(s);
+	writer_hurry(s->writer);
 	sink_lock(&s->lock);
 	while (err == 0 && (s->written < target || s->lost > 0 || gap)) {
 		if (gap && s->lost == 0) {

@@ -95,8 +95,11 @@ static inline void sink_unlock(pthread_mutex_t *m)
 	REQUIRE(err == 0);
 }
 
-/* writer.c, from any thread: have the sink looked at. */
+/* writer.c, from any thread: have the sink looked at.  Call is enlist and wake;
+ * hurry wakes from a nap, too. */
+void writer_enlist(struct audit_sink *s);
 void writer_wake(struct audit_writer *w);
+void writer_hurry(struct audit_writer *w);
 void writer_call(struct audit_sink *s);
 
 /* sink.c, under the sink's lock. */

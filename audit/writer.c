@@ -22,6 +22,11 @@
  * (flush, tee, reopen, free).  All other lists belong to the thread alone.
  * Locks are taken in the order sink, writer.
  *
+ * Records come in bursts, so after it has written the thread naps for NAP_MS
+ * before it asks to be woken: what is posted meanwhile costs its poster no
+ * system call and waits for the nap's end.  Whoever waits for the thread (a
+ * flush, the end) cuts the nap short.
+ *
  * Loss
  * ----
  * What could not be queued is counted; as soon as there is room again and the
@@ -48,6 +53,8 @@
 /* How long a sink that was freed may still try to get rid of its lines. */
 #define LINGER_MS	5000
 #define EVENTS_MAX	32
+/* After work: records of one burst go out in one write. */
+#define NAP_MS		1
 /* Sinks served between two looks at the clock. */
 #define READY_MAX	64
 #define STACK_BYTES	(512u << 10)
@@ -55,18 +62,29 @@
 
 /* --- waking the thread ---------------------------------------------------- */
 
-void writer_wake(struct audit_writer *w)
+static void writer_ring(struct audit_writer *w)
 {
 	uint64_t one = 1;
 
-	/* One write(2) however many posts come before it looks. */
-	if (atomic_exchange(&w->woken, true))
-		return;
 	while (write(w->wake_fd, &one, sizeof(one)) == -1 && errno == EINTR)
 		;
 }
 
-void writer_call(struct audit_sink *s)
+/* One write(2) however many posts come before it looks. */
+void writer_wake(struct audit_writer *w)
+{
+	if (!atomic_exchange(&w->woken, true))
+		writer_ring(w);
+}
+
+/* Somebody waits: now, also when it naps. */
+void writer_hurry(struct audit_writer *w)
+{
+	atomic_store(&w->woken, true);
+	writer_ring(w);
+}
+
+void writer_enlist(struct audit_sink *s)
 {
 	struct audit_writer *w = s->writer;
 
@@ -76,7 +94,12 @@ void writer_call(struct audit_sink *s)
 		list_add(&w->ready, &s->ready_node);
 	}
 	sink_unlock(&w->lock);
-	writer_wake(w);
+}
+
+void writer_call(struct audit_sink *s)
+{
+	writer_enlist(s);
+	writer_wake(s->writer);
 }
 
 /* --- the thread ----------------------------------------------------------- */
@@ -99,8 +122,8 @@ static struct audit_sink *writer_pop(struct audit_writer *w)
 	return s;
 }
 
-/* Return: is there more to do at once? */
-static bool writer_run_ready(struct audit_writer *w)
+/* Return: how many sinks were served; READY_MAX: there may be more. */
+static unsigned writer_run_ready(struct audit_writer *w)
 {
 	struct audit_sink *s;
 	unsigned i;
@@ -108,14 +131,14 @@ static bool writer_run_ready(struct audit_writer *w)
 	for (i = 0; i < READY_MAX; i++) {
 		s = writer_pop(w);
 		if (!s)
-			return false;
+			break;
 		if (!s->known) {
 			list_add(&w->sinks, &s->node);
 			s->known = true;
 		}
 		sink_pump(s, false);
 	}
-	return true;
+	return i;
 }
 
 static void writer_run_due(struct audit_writer *w, bool all)
@@ -171,8 +194,6 @@ static void writer_wait(struct audit_writer *w, int timeout_ms)
 		else if (read(w->wake_fd, &ignored, sizeof(ignored)) == -1)
 			continue;
 	}
-	/* From here on whoever posts must wake us again. */
-	atomic_store(&w->woken, false);
 }
 
 static int until(int64_t at_ms)
@@ -187,23 +208,33 @@ static int until(int64_t at_ms)
 static void *writer_main(void *arg)
 {
 	struct audit_writer *w = arg;
-	bool busy, stopping = false;
+	bool stopping = false;
 	int64_t stop_at_ms;
+	unsigned served;
+	int wait_ms;
 
 	for (;;) {
-		busy = writer_run_ready(w);
+		served = writer_run_ready(w);
 		writer_run_due(w, false);
 		if (writer_stopping(w, &stop_at_ms)) {
 			/* The first time: try all of them once more. */
 			if (!stopping)
 				writer_run_due(w, true);
 			stopping = true;
-			if ((!busy && writer_idle(w)) ||
+			if ((served < READY_MAX && writer_idle(w)) ||
 			    clock_mono_ms() >= stop_at_ms)
 				return NULL;
 			w->due_ms = MIN(w->due_ms, stop_at_ms);
 		}
-		writer_wait(w, busy ? 0 : until(w->due_ms));
+		wait_ms = until(w->due_ms);
+		if (served == READY_MAX)
+			wait_ms = 0;
+		else if (served > 0)
+			wait_ms = NAP_MS;
+		/* From here on whoever posts must wake us; look once more. */
+		else if (atomic_exchange(&w->woken, false))
+			continue;
+		writer_wait(w, wait_ms);
 	}
 }
 
@@ -301,7 +332,7 @@ void audit_writer_free(struct audit_writer *w, int timeout_ms)
 	w->stop = true;
 	w->stop_at_ms = clock_mono_ms() + timeout_ms;
 	sink_unlock(&w->lock);
-	writer_wake(w);
+	writer_hurry(w);
 	pthread_join(w->thread, NULL);
 	while ((s = writer_pop(w)))
 		if (!s->known)

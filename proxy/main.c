@@ -19,6 +19,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -475,7 +476,11 @@ static int main_make_loop(struct daemon *d)
 static int main_start_threads(struct daemon *d)
 {
 	size_t i;
-	int err = main_make_workers(d);
+	int err;
+
+	/* Only workers allocate much; each further arena costs a start pages. */
+	(void)mallopt(M_ARENA_MAX, (int)d->nworkers);
+	err = main_make_workers(d);
 
 	if (err < 0)
 		return err;

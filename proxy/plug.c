@@ -56,6 +56,8 @@
 #include "rules/rules.h"
 
 #define PLUG_BACKOFF_MS		100	/* when accept() lacks descriptors */
+/* The audit thread needs far less, where the disk takes it: no timer then. */
+#define PLUG_FLUSH_WAIT_MS	1
 #define PLUG_FLUSH_STEP_MS	1	/* doubled each time */
 
 enum plug_state {
@@ -193,12 +195,12 @@ static void plug_conn_refuse(struct plug_conn *c, const struct plug_why *why)
 	plug_conn_gone(c);
 }
 
-static void plug_conn_flush(struct plug_conn *c)
+static void plug_conn_flush(struct plug_conn *c, int wait_ms)
 {
 	struct plug_closed m = {
 		.head = { PLUG_MAGIC, PLUG_VERSION, PLUG_CLOSED },
 	};
-	int err = audit_sink_flush(c->sink, 0);
+	int err = audit_sink_flush(c->sink, wait_ms);
 	struct timeval step = { .tv_usec = c->flush_step_ms * 1000 };
 
 	if (err < 0 && clock_mono_ms() < c->flush_until_ms &&
@@ -228,7 +230,7 @@ static void plug_conn_finish(struct plug_conn *c)
 	c->flush_until_ms = clock_mono_ms() + PLUG_FLUSH_MAX_MS;
 	c->flush_step_ms = PLUG_FLUSH_STEP_MS;
 	plug_set_state(c, PLUG_FLUSHING);
-	plug_conn_flush(c);
+	plug_conn_flush(c, PLUG_FLUSH_WAIT_MS);
 }
 
 /* On the main thread, with the mail's return. */
@@ -545,7 +547,7 @@ static void plug_timer_cb(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (c->state == PLUG_FLUSHING) {
-		plug_conn_flush(c);
+		plug_conn_flush(c, 0);
 		return;
 	}
 	if (c->state != PLUG_WAITING)
