@@ -266,7 +266,6 @@ static struct conn *conn_init(struct conn *c, struct sandbox *s, int fd,
 		return NULL;
 	/* Without its ends a connection can still be judged and recorded. */
 	(void)!sock_peer(fd, &c->src);
-	sock_tune(fd);
 	c->rules = rules_ref(s->rules);
 	list_add(&s->conns, &c->node);
 	s->nconns++;

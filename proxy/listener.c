@@ -30,6 +30,7 @@
 #include "base/mem.h"
 #include "proxy/listener.h"
 #include "proxy/sandbox.h"
+#include "proxy/sock.h"
 #include "proxy/worker.h"
 
 enum listener_result {
@@ -179,6 +180,8 @@ int listener_new(struct sandbox *s, int fd, listener_fn *fn,
 	l->sandbox = s;
 	l->fd = fd;
 	l->fn = fn;
+	/* What is accepted inherits it: five system calls less for each. */
+	sock_tune(fd);
 	l->spare = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	l->event = event_new(base, fd, EV_READ | EV_PERSIST, listener_cb, l);
 	l->backoff = event_new(base, -1, 0, listener_backoff_cb, l);

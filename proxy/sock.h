@@ -19,7 +19,10 @@
 #define SOCK_KEEP_GAP_S		15
 #define SOCK_KEEP_PROBES	4
 
-/* TCP_NODELAY and keepalive; failures change nothing that we promise. */
+/*
+ * TCP_NODELAY and keepalive; failures change nothing that we promise.  A
+ * listening socket hands them on to what it accepts.
+ */
 void sock_tune(int fd);
 
 /**
