@@ -4,6 +4,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,6 +22,7 @@
 #include "base/fd.h"
 #include "proxy/listener.h"
 #include "proxy/sandbox.h"
+#include "proxy/sock.h"
 #include "proxy/worker.h"
 #include "tests/unit/proxy_lab.h"
 
@@ -35,9 +38,23 @@ static struct lab {
 	unsigned n;
 } lab;
 
+static int option(int fd, int level, int name)
+{
+	int value = -1;
+	socklen_t n = sizeof(value);
+
+	assert_int_equal(getsockopt(fd, level, name, &value, &n), 0);
+	return value;
+}
+
 static void on_conn(struct sandbox *s, int fd)
 {
 	assert_ptr_equal(s, &lab.s);
+	/* Handed on by the listening socket. */
+	assert_int_equal(option(fd, IPPROTO_TCP, TCP_NODELAY), 1);
+	assert_int_equal(option(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
+	assert_int_equal(option(fd, IPPROTO_TCP, TCP_KEEPIDLE),
+			 SOCK_KEEP_IDLE_S);
 	assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
 	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	assert_true(lab.n < FILES);
