@@ -122,13 +122,11 @@ static bool dns_is_ours(struct str query, struct str answer)
 	return memcmp(b + query.n + fixed, &a, sizeof(a)) == 0;
 }
 
-static int test_dns(const struct selftest *t, const char *server,
-		    struct launch_error *err)
+static int dns_ask(const struct selftest *t, const char *server, int *ret_fd,
+		   struct launch_error *err)
 {
 	CLEANUP(buf_done) struct buf q = BUF_INIT(DNS_MAX);
 	CLEANUP(fd_closep) int fd = -1;
-	char answer[DNS_MAX];
-	ssize_t n;
 	int e = dns_query(&q, t->nonce);
 
 	if (e)
@@ -138,6 +136,20 @@ static int test_dns(const struct selftest *t, const char *server,
 		return fault(err, -fd, "self-test: cannot reach port 53");
 	if (send(fd, q.p, q.n, 0) == -1)
 		return fault(err, errno, "self-test: cannot ask a name");
+	*ret_fd = fd_take(&fd);
+	return 0;
+}
+
+static int dns_check(const struct selftest *t, const char *server, int fd,
+		     struct launch_error *err)
+{
+	CLEANUP(buf_done) struct buf q = BUF_INIT(DNS_MAX);
+	char answer[DNS_MAX];
+	ssize_t n;
+	int e = dns_query(&q, t->nonce);
+
+	if (e)
+		return fault(err, -e, "self-test: cannot make a question");
 	n = wait_read(fd, answer, sizeof(answer));
 	if (n < 0)
 		return fault(err, (int)-n, "self-test: no answer to a name "
@@ -152,19 +164,28 @@ static int test_dns(const struct selftest *t, const char *server,
 
 /* --- refusals --------------------------------------------------------------- */
 
-/* Refused at once, or accepted by our daemon and closed without a byte. */
-static int test_tcp(const char *to, struct launch_error *err)
+/* Refused at once (*@ret_fd stays as it is), or accepted by our daemon. */
+static int tcp_connect(const char *to, int *ret_fd, struct launch_error *err)
 {
-	CLEANUP(fd_closep) int fd = -1;
-	char byte;
-	ssize_t n;
+	int fd = connected(to, REFUSED_TCP_PORT, SOCK_STREAM);
 
-	fd = connected(to, REFUSED_TCP_PORT, SOCK_STREAM);
 	if (fd == -ECONNREFUSED || fd == -ECONNRESET)
 		return 0;
 	if (fd < 0)
 		return fault(err, -fd, "self-test: TCP to %s was not refused "
 			     "as it should be", to);
+	*ret_fd = fd;
+	return 0;
+}
+
+/* What our daemon accepted, it closes without a byte. */
+static int tcp_check(const char *to, int fd, struct launch_error *err)
+{
+	char byte;
+	ssize_t n;
+
+	if (fd < 0)
+		return 0;
 	n = wait_read(fd, &byte, 1);
 	if (n == 0 || n == -ECONNRESET)
 		return 0;
@@ -240,23 +261,36 @@ static int test_descriptors(const struct selftest *t, struct launch_error *err)
 	return e;
 }
 
+/* Ask everything first: the daemon then answers all of it in one turn. */
+static int test_network(const struct selftest *t, struct launch_error *err)
+{
+	CLEANUP(fd_closep) int dns4 = -1, dns6 = -1, tcp4 = -1, tcp6 = -1;
+	int e = dns_ask(t, PLUG_TEST_ADDR4, &dns4, err);
+
+	if (!e && t->v6)
+		e = dns_ask(t, PLUG_TEST_ADDR6, &dns6, err);
+	if (!e)
+		e = tcp_connect(PLUG_TEST_ADDR4, &tcp4, err);
+	if (!e && t->v6)
+		e = tcp_connect(PLUG_TEST_ADDR6, &tcp6, err);
+	if (!e && t->firewall)
+		e = test_udp(PLUG_TEST_ADDR4, err);
+	if (!e && t->firewall && t->v6)
+		e = test_udp(PLUG_TEST_ADDR6, err);
+	if (!e)
+		e = dns_check(t, PLUG_TEST_ADDR4, dns4, err);
+	if (!e && t->v6)
+		e = dns_check(t, PLUG_TEST_ADDR6, dns6, err);
+	if (!e)
+		e = tcp_check(PLUG_TEST_ADDR4, tcp4, err);
+	return e ? e : tcp_check(PLUG_TEST_ADDR6, tcp6, err);
+}
+
 int selftest_run(const struct selftest *t, struct launch_error *err)
 {
 	int e = test_descriptors(t, err);
 
 	if (!e)
 		e = test_links(err);
-	if (!e)
-		e = test_dns(t, PLUG_TEST_ADDR4, err);
-	if (!e && t->v6)
-		e = test_dns(t, PLUG_TEST_ADDR6, err);
-	if (!e)
-		e = test_tcp(PLUG_TEST_ADDR4, err);
-	if (!e && t->v6)
-		e = test_tcp(PLUG_TEST_ADDR6, err);
-	if (!e && t->firewall)
-		e = test_udp(PLUG_TEST_ADDR4, err);
-	if (!e && t->firewall && t->v6)
-		e = test_udp(PLUG_TEST_ADDR6, err);
-	return e;
+	return e ? e : test_network(t, err);
 }
