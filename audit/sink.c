@@ -135,7 +135,9 @@ static int sink_want(struct audit_sink *s, size_t which, int fd)
 	s->wanted_after[which] = s->seq;
 	s->dropping = false;
 	sink_unlock(&s->lock);
-	writer_call(s);
+	/* Soon: until then yet another descriptor would take its place. */
+	writer_enlist(s);
+	writer_hurry(s->writer);
 	return 0;
 }
 
