@@ -5,11 +5,17 @@
  * A line is made in one piece and written with one write(2), so that lines of
  * threads and processes do not mix.  What write(2) says does not matter: there
  * is nowhere else to complain.
+ *
+ * Whoever reads the log may be slow, or stop.  A line waits LOG_WAIT_MS for
+ * room, and once one had none the next do not wait at all until there is some:
+ * then the first line says how many were lost.  Work never stands still for
+ * words about it.
  */
 #include "base/log.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -19,6 +25,8 @@
 #include <unistd.h>
 
 #include "base/str.h"
+
+#define LOG_WAIT_MS	100
 
 static const struct {
 	const char *journal;	/* sd-daemon(3) */
@@ -34,6 +42,7 @@ _Static_assert(ARRAY_SIZE(levels) == LOG_LEVELS, "name every level");
 static char program_name[32] = "penstock";
 static bool to_journal;
 static atomic_uint max_level = LOG_INFO;
+static atomic_uint lost;	/* lines since the last one that was written */
 
 /* JOURNAL_STREAM names the device and inode of the stream (systemd.exec(5)). */
 static bool stderr_is_journal(void)
@@ -100,11 +109,52 @@ static size_t add_escaped(char line[LOG_LINE_MAX], size_t n, struct str text)
 	return n;
 }
 
+static bool has_room(void)
+{
+	struct pollfd p = { STDERR_FILENO, POLLOUT, 0 };
+	int ready;
+
+	do {
+		ready = poll(&p, 1, atomic_load(&lost) ? 0 : LOG_WAIT_MS);
+	} while (ready < 0 && errno == EINTR);
+	/* Where it cannot be written at all, write(2) returns at once. */
+	return ready != 0;
+}
+
+static void write_line(enum log_level level, struct str text)
+{
+	char line[LOG_LINE_MAX];
+	size_t n = 0;
+
+	if (to_journal) {
+		n = add_escaped(line, n, str_from(levels[level].journal));
+	} else {
+		n = add_escaped(line, n, str_from(program_name));
+		n = add_escaped(line, n, STR(": "));
+		n = add_escaped(line, n, str_from(levels[level].word));
+	}
+	n = add_escaped(line, n, text);
+	line[n++] = '\n';
+	while (write(STDERR_FILENO, line, n) < 0 && errno == EINTR)
+		;
+}
+
+static void write_lost(unsigned n)
+{
+	char text[64];
+	int said = snprintf(text, sizeof(text),
+			    "%u lines of this log had no room and are lost",
+			    n);
+
+	if (said > 0 && (size_t)said < sizeof(text))
+		write_line(LOG_WARN, str_make(text, (size_t)said));
+}
+
 void log_line(enum log_level level, const char *fmt, ...)
 {
 	int saved_errno = errno;
-	char text[LOG_LINE_MAX], line[LOG_LINE_MAX];
-	size_t n = 0;
+	char text[LOG_LINE_MAX];
+	unsigned n;
 	va_list ap;
 	int said;
 
@@ -115,16 +165,17 @@ void log_line(enum log_level level, const char *fmt, ...)
 	va_end(ap);
 	if (said < 0)
 		text[0] = '\0';
-	if (to_journal) {
-		n = add_escaped(line, n, str_from(levels[level].journal));
+	if (has_room()) {
+		n = atomic_exchange(&lost, 0);
+		if (n)
+			write_lost(n);
+		/* Room for the one is not room for the other. */
+		if (!n || has_room())
+			write_line(level, str_from(text));
+		else
+			atomic_fetch_add(&lost, 1);
 	} else {
-		n = add_escaped(line, n, str_from(program_name));
-		n = add_escaped(line, n, STR(": "));
-		n = add_escaped(line, n, str_from(levels[level].word));
+		atomic_fetch_add(&lost, 1);
 	}
-	n = add_escaped(line, n, str_from(text));
-	line[n++] = '\n';
-	while (write(STDERR_FILENO, line, n) < 0 && errno == EINTR)
-		;
 	errno = saved_errno;
 }

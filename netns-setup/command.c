@@ -192,8 +192,7 @@ static int drop_rights(const struct command *c, struct launch_error *err)
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0))
 		return fault(err, errno, "cannot stay dumpable");
 	/* Root's sandbox may write where files are root's: no id bits at all. */
-	e = command_filter_load(ids->privileged && !ids->map_root ?
-				S_ISUID | S_ISGID : S_ISUID);
+	e = command_filter_load(ids->privileged ? S_ISUID | S_ISGID : S_ISUID);
 	if (e)
 		return fault(err, -e, "cannot load the command's seccomp "
 			     "filter");

@@ -142,3 +142,21 @@ def test_our_files_are_not_found_over_a_link_of_the_commands(penstock, place):
         assert "link" in got.stderr
     assert not os.path.exists(place + "/audit.jsonl")
     assert not os.path.exists(place + "/n.ini")
+
+
+@pytest.mark.parametrize("options", [(), ("--map-root",)])
+def test_files_in_the_working_directory_get_no_id_bits(penstock, place,
+                                                       options):
+    # They would lend the host's ids, root's under sudo, to whoever runs them.
+    got = run(penstock, """
+        cd %s
+        for mode in 755 4755 2755; do
+            touch f-$mode; chmod $mode f-$mode && echo $mode
+        done""" % place, *options)
+    # Without root's ids, the group is the user's own, as of any file.
+    allowed = ["755"] if penstock.uid is None else ["755", "2755"]
+    assert got.stdout.split() == allowed, got.stderr
+    for mode in (755, 4755, 2755):
+        found = os.stat("%s/f-%d" % (place, mode)).st_mode & 0o7000
+        assert found == (0o2000 if str(mode) in allowed and mode == 2755
+                         else 0)

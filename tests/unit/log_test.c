@@ -144,6 +144,51 @@ static void under_systemd_a_line_carries_its_priority(void **state)
 	buf_done(&b);
 }
 
+/* Lines that can be read now, up to the end of what @fd holds. */
+static void read_now(int fd, struct buf *out)
+{
+	char part[4096];
+	ssize_t n;
+
+	while ((n = read(fd, part, sizeof(part))) > 0)
+		assert_int_equal(buf_add(out, part, (size_t)n), 0);
+	assert_int_equal(errno, EAGAIN);
+}
+
+/* Whoever reads the log and stops must not stop the daemon. */
+static void nobody_who_reads_stops_nobody(void **state)
+{
+	struct buf b = BUF_INIT(1u << 20);
+	int p[2];
+
+	(void)state;
+	assert_int_equal(pipe2(p, O_CLOEXEC), 0);
+	assert_int_equal(fd_set_nonblock(p[0], true), 0);
+	real_stderr = dup(STDERR_FILENO);
+	assert_true(real_stderr >= 0);
+	assert_int_equal(dup2(p[1], STDERR_FILENO), STDERR_FILENO);
+	log_init("p", LOG_INFO);
+	alarm(60);			/* instead of hanging for ever */
+	for (unsigned i = 0; i < 20000; i++)
+		log_info("a line that takes some room: %u", i);
+	alarm(0);
+	read_now(p[0], &b);
+	assert_true(b.n > 0);
+	assert_memory_equal(b.p, "p: a line that takes some room: 0\n", 34);
+	assert_true(b.p[b.n - 1] == '\n');
+	buf_reset(&b);
+	log_info("seen again");
+	assert_int_equal(dup2(real_stderr, STDERR_FILENO), STDERR_FILENO);
+	fd_closep(&real_stderr);
+	read_now(p[0], &b);
+	assert_non_null(buf_cstr(&b));
+	assert_non_null(strstr(b.p, "lines of this log had no room and are "
+				    "lost\np: seen again\n"));
+	fd_closep(&p[0]);
+	fd_closep(&p[1]);
+	buf_done(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -152,6 +197,7 @@ int main(void)
 		cmocka_unit_test(a_long_line_is_cut_and_says_so),
 		cmocka_unit_test(errno_survives_a_line),
 		cmocka_unit_test(under_systemd_a_line_carries_its_priority),
+		cmocka_unit_test(nobody_who_reads_stops_nobody),
 	};
 
 	return cmocka_run_group_tests_name("log", tests, NULL, NULL);
