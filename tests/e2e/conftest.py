@@ -41,6 +41,10 @@ owner     = tests
 
 
 def pytest_configure(config):
+    # A background job of a shell has these ignored, and so would the commands
+    # that are to be interrupted here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     config.addinivalue_line("markers", "slow: takes more than a few seconds")
 
 

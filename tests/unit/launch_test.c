@@ -512,6 +512,17 @@ static int tear_down(void **state)
 	return chdir("/") || rmdir(workdir);
 }
 
+/*
+ * A background job of a shell is started with INT and QUIT ignored, which
+ * nobody below it could trap; and no test here may wait for ever.
+ */
+static void be_a_foreground_job(void)
+{
+	assert_true(signal(SIGINT, SIG_DFL) != SIG_ERR);
+	assert_true(signal(SIGQUIT, SIG_DFL) != SIG_ERR);
+	alarm(300);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -546,5 +557,6 @@ int main(void)
 		puts("1..0 # SKIP no user namespaces here");
 		return 0;
 	}
+	be_a_foreground_job();
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }
