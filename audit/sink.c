@@ -17,6 +17,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 
+/* For the thread to look at a sink, not for a disk. */
+#define TAKEN_MAX_MS	100
+
 /* Under the lock: append a line.  0 or -ENOBUFS. */
 int sink_add(struct audit_sink *s, const struct record *r)
 {
@@ -125,17 +128,46 @@ int audit_sink_new(struct audit_writer *w, int fd,
 	return 0;
 }
 
+static struct timespec deadline_after(int timeout_ms)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	ts.tv_sec += timeout_ms / 1000;
+	ts.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
+	if (ts.tv_nsec >= 1000000000) {
+		ts.tv_sec++;
+		ts.tv_nsec -= 1000000000;
+	}
+	return ts;
+}
+
+/*
+ * Under the lock: a first descriptor that still waits to be taken would be
+ * replaced, and what was posted meanwhile would miss it.  The thread takes it
+ * at its next look, whatever the disk does.
+ */
+static void sink_wait_taken(struct audit_sink *s, size_t which)
+{
+	struct timespec deadline = deadline_after(TAKEN_MAX_MS);
+
+	while (s->wanted_fd[which] >= 0 && !s->taken[which])
+		if (pthread_cond_timedwait(&s->moved, &s->lock, &deadline))
+			return;
+}
+
 static int sink_want(struct audit_sink *s, size_t which, int fd)
 {
 	if (fd < 0 || fcntl(fd, F_GETFD) == -1)
 		return -EBADF;
 	sink_lock(&s->lock);
+	sink_wait_taken(s, which);
 	fd_closep(&s->wanted_fd[which]);
 	s->wanted_fd[which] = fd;
 	s->wanted_after[which] = s->seq;
 	s->dropping = false;
 	sink_unlock(&s->lock);
-	/* Soon: until then yet another descriptor would take its place. */
+	/* Soon: somebody may already wait to bring yet another one. */
 	writer_enlist(s);
 	writer_hurry(s->writer);
 	return 0;
@@ -249,20 +281,6 @@ uint64_t audit_lost(struct audit_sink *s)
 	lost = s->lost_ever;
 	sink_unlock(&s->lock);
 	return lost;
-}
-
-static struct timespec deadline_after(int timeout_ms)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	ts.tv_sec += timeout_ms / 1000;
-	ts.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
-	if (ts.tv_nsec >= 1000000000) {
-		ts.tv_sec++;
-		ts.tv_nsec -= 1000000000;
-	}
-	return ts;
 }
 
 /**

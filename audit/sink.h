@@ -40,6 +40,7 @@ struct audit_sink {
 	bool hurry;			/* somebody waits: no pause before a retry */
 	bool dropping;			/* born without a destination */
 	int wanted_fd[DESTS];		/* to be taken over; -1: nothing */
+	bool taken[DESTS];		/* at least once */
 	uint64_t wanted_after[DESTS];	/* sequence number the old one still gets */
 
 	/* Read without a lock by audit_ok(). */

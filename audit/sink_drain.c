@@ -79,6 +79,10 @@ static bool sink_next(struct audit_sink *s, bool *ret_hurry)
 		if (d->fd < 0 || !done || s->drain_seq >= s->wanted_after[i]) {
 			fd[i] = s->wanted_fd[i];
 			s->wanted_fd[i] = -1;
+			if (fd[i] >= 0 && !s->taken[i]) {
+				s->taken[i] = true;
+				pthread_cond_broadcast(&s->moved);
+			}
 		}
 	}
 	if (done)

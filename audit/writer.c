@@ -25,8 +25,7 @@
  * Records come in bursts, so after it has written the thread naps for NAP_MS
  * before it asks to be woken: what is posted meanwhile costs its poster no
  * system call and waits for the nap's end.  Whoever waits for the thread (a
- * flush, a new
- * descriptor, the end) cuts the nap short.
+ * flush, a new descriptor, the end) cuts the nap short.
  *
  * Loss
  * ----
