@@ -126,15 +126,14 @@ static int compile_ranges(struct arena *arena, const struct ast_rule *ast,
 		return 0;
 	rule->range = arena_get_array(arena, ast->n_ranges,
 				      sizeof(rule->range[0]));
-	rule->metadata = arena_get_array(arena, ast->n_ranges,
-					 sizeof(rule->metadata[0]));
-	if (!rule->range || !rule->metadata)
+	rule->single = arena_get_array(arena, ast->n_ranges,
+				       sizeof(rule->single[0]));
+	if (!rule->range || !rule->single)
 		return -ENOMEM;
 	for (const struct ast_range *r = ast->ranges; r; r = r->next) {
 		rule->range[n++] = r->r;
-		if (addr_range_is_single(&r->r) &&
-		    ip_classify(&r->r.lo) == IP_METADATA)
-			rule->metadata[rule->n_metadata++] = r->r.lo;
+		if (addr_range_is_single(&r->r))
+			rule->single[rule->n_single++] = r->r.lo;
 	}
 	rule->n_ranges = join_ranges(rule->range, n);
 	return 0;

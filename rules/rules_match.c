@@ -24,7 +24,7 @@
  *
  * An allow lets an address pass when it has ranges and the address lies in one,
  * or when it has none and the address is public.  Addresses of metadata
- * services are excepted by nothing but their own literal.
+ * services and of this host are excepted by nothing but their own literal.
  *
  * NAT64's well-known prefix (RFC 6052) is only a way to write an IPv4 address:
  * a range that has the address inside has it as well.
@@ -44,6 +44,7 @@ struct judge {
 	uint16_t port;
 	struct ip_addr form[2];		/* the address, and what it carries */
 	unsigned n_forms;		/* 0: not known yet */
+	bool by_itself;			/* opened by its own entry only */
 	enum ip_class klass;
 	/* what the walk finds */
 	const struct rule *host_deny, *addr_deny;
@@ -108,10 +109,10 @@ bool rule_has_addr(const struct rule *r, const struct ip_addr *a)
 	return false;
 }
 
-static bool names_metadata(const struct rule *r, const struct ip_addr *a)
+static bool names_itself(const struct rule *r, const struct ip_addr *a)
 {
-	for (size_t i = 0; i < r->n_metadata; i++) {
-		if (ip_addr_eq(&r->metadata[i], a))
+	for (size_t i = 0; i < r->n_single; i++) {
+		if (ip_addr_eq(&r->single[i], a))
 			return true;
 	}
 	return false;
@@ -131,10 +132,10 @@ static bool lets_pass(const struct judge *j, const struct rule *r)
 {
 	if (r->n_ranges == 0)
 		return j->klass == IP_PUBLIC;
-	if (j->klass != IP_METADATA)
+	if (!j->by_itself)
 		return in_ranges(j, r);
 	for (unsigned i = 0; i < j->n_forms; i++) {
-		if (names_metadata(r, &j->form[i]))
+		if (names_itself(r, &j->form[i]))
 			return true;
 	}
 	return false;
@@ -213,6 +214,25 @@ static bool is_nat64(const struct ip_addr *a)
 	return a->family == IP_V6 && memcmp(a->b, prefix, sizeof(prefix)) == 0;
 }
 
+/*
+ * One of this host's own addresses, and not merely a neighbour's: whoever
+ * excepts 10.0.0.0/8 means the services there, not what listens on this host.
+ */
+static bool is_own(const struct judge *j, const struct ip_hosts *hosts)
+{
+	for (size_t i = 0; hosts && i < hosts->n; i++) {
+		const struct ip_net *net = &hosts->net[i];
+
+		if (net->bits != (net->addr.family == IP_V4 ? 32 : 128))
+			continue;
+		for (unsigned f = 0; f < j->n_forms; f++) {
+			if (ip_addr_eq(&net->addr, &j->form[f]))
+				return true;
+		}
+	}
+	return false;
+}
+
 static void judge_start(struct judge *j, const struct ruleset *rs,
 			const struct rules_question *q)
 {
@@ -227,6 +247,12 @@ static void judge_start(struct judge *j, const struct ruleset *rs,
 		inside->family = IP_V4;
 		memcpy(inside->b, j->form[0].b + 12, 4);
 	}
+	/* Loopback and kin have words of their own, and are every host's. */
+	if (j->klass != IP_LOOPBACK && j->klass != IP_UNSPECIFIED &&
+	    j->klass != IP_METADATA && is_own(j, q->hosts))
+		j->klass = IP_HOST;
+	j->by_itself = j->klass == IP_METADATA ||
+		       (j->klass == IP_HOST && is_own(j, q->hosts));
 }
 
 /*

@@ -36,11 +36,12 @@ struct rule {
 	struct addr_range *range;	/* sorted, apart; none: any */
 	size_t n_ranges;
 	/*
-	 * Addresses of metadata services that stand alone in the rule.  A range
-	 * that merely holds one does not open it.
+	 * Addresses that stand alone in the rule.  A metadata service, or an
+	 * address of this host, is opened by its own only, never by a range
+	 * that merely holds it.
 	 */
-	struct ip_addr *metadata;
-	size_t n_metadata;
+	struct ip_addr *single;
+	size_t n_single;
 };
 
 /* What a node of the trie means: slices of ruleset.entry[], rules by index. */

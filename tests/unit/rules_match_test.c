@@ -549,6 +549,54 @@ static void this_hosts_own_addresses_are_a_class(void **state)
 	rules_unref(rs);
 }
 
+/* Who excepts a private range means what is there, not what listens here. */
+static void a_range_does_not_open_the_host_itself(void **state)
+{
+	static const struct { const char *host, *addr; enum reason why; } cases[] = {
+		{ "a.example.com", "10.1.2.4", REASON_ALLOWED },
+		{ "a.example.com", "10.1.2.3", REASON_ADDRESS_HOST },
+		{ "a.example.com", "::ffff:10.1.2.3", REASON_ADDRESS_HOST },
+		{ "a.example.com", "64:ff9b::a01:203", REASON_ADDRESS_HOST },
+		{ "b.example.com", "10.1.2.3", REASON_ALLOWED },
+		{ "c.example.com", "127.0.0.1", REASON_ALLOWED },
+		{ "d.example.com", "127.0.0.1", REASON_ADDRESS_LOOPBACK },
+	};
+	struct ruleset *rs = compile_good(
+		"[allow a]\nhosts = a.example.com\naddresses = 10.0.0.0/8\n"
+		"reason = x\nowner = y\n"
+		"[allow b]\nhosts = b.example.com\naddresses = 10.1.2.3\n"
+		"reason = x\nowner = y\n"
+		"[allow c]\nhosts = c.example.com\naddresses = 127.0.0.0/8\n"
+		"reason = x\nowner = y\n"
+		"[allow d]\nhosts = d.example.com\n");
+	struct ip_hosts *hosts = test_calloc(1, sizeof(*hosts) +
+					     3 * sizeof(hosts->net[0]));
+
+	(void)state;
+	hosts->n = 3;
+	assert_int_equal(ip_net_parse(STR("10.1.2.3/32"), &hosts->net[0]), 0);
+	assert_int_equal(ip_net_parse(STR("10.1.0.0/16"), &hosts->net[1]), 0);
+	assert_int_equal(ip_net_parse(STR("127.0.0.1/32"), &hosts->net[2]), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct rules_question q = {
+			.host = str_from(cases[i].host), .port = 443,
+			.hosts = hosts,
+		};
+		struct rules_answer a;
+		struct ip_addr addr;
+
+		assert_int_equal(ip_addr_parse(str_from(cases[i].addr), &addr),
+				 0);
+		q.addr = &addr;
+		rules_judge(rs, &q, &a);
+		if (a.reason != cases[i].why)
+			fail_msg("%s %s: %s", cases[i].host, cases[i].addr,
+				 reason_word(a.reason));
+	}
+	test_free(hosts);
+	rules_unref(rs);
+}
+
 struct observed {
 	struct verdict v;
 	bool would_deny;
@@ -786,6 +834,7 @@ int main(void)
 		cmocka_unit_test(a_deny_of_addresses_comes_after_resolution),
 		cmocka_unit_test(the_narrowest_range_names_a_literal),
 		cmocka_unit_test(this_hosts_own_addresses_are_a_class),
+		cmocka_unit_test(a_range_does_not_open_the_host_itself),
 		cmocka_unit_test(observing_lets_names_through_only),
 		cmocka_unit_test(a_name_is_judged_without_a_port),
 		cmocka_unit_test(neighbours_are_joined_and_gaps_are_kept),
