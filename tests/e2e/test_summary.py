@@ -151,6 +151,24 @@ def test_our_own_self_test_is_marked_and_left_out(as_user):
     assert "invalid" not in got.err
 
 
+def test_the_self_tests_addresses_hide_nothing_of_the_commands(as_user):
+    # LOG-11: the mark is for the self-test's own few refusals.
+    got = as_user.python(r"""
+import socket
+for i in range(6):
+    s = socket.socket()
+    s.settimeout(15)
+    try:
+        s.connect(("192.0.2.2", 2000 + i))
+        s.recv(1)
+    except OSError:
+        pass
+""")
+    seen = {r["dst_port"] for r in got.flows(act="deny")
+            if r.get("asked") == "192.0.2.2"}
+    assert seen == set(range(2000, 2006))
+
+
 def test_flows_shows_the_record_as_a_table(as_user, lab):
     got = as_user.sh("curl -sS -o /dev/null https://web.example.com/;"
                      "curl -sS -o /dev/null https://denied.example.net/")
