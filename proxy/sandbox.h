@@ -63,9 +63,6 @@ void sandbox_end(struct sandbox *s, enum reason why);
  * which the caller takes back to flush. */
 struct audit_sink *sandbox_free(struct sandbox *s);
 
-/* Is the address one that only the launcher's self-test asks for? */
-bool sandbox_is_self_test(const struct ip_addr *dst);
-
 /**
  * sandbox_record() - A record with what all of its kind share
  * @ret:	zeroed, then event, act, reason and via as given, status and

@@ -247,12 +247,13 @@ static void judge_start(struct judge *j, const struct ruleset *rs,
 		inside->family = IP_V4;
 		memcpy(inside->b, j->form[0].b + 12, 4);
 	}
+	j->by_itself = j->klass == IP_METADATA;
 	/* Loopback and kin have words of their own, and are every host's. */
 	if (j->klass != IP_LOOPBACK && j->klass != IP_UNSPECIFIED &&
-	    j->klass != IP_METADATA && is_own(j, q->hosts))
+	    j->klass != IP_METADATA && is_own(j, q->hosts)) {
 		j->klass = IP_HOST;
-	j->by_itself = j->klass == IP_METADATA ||
-		       (j->klass == IP_HOST && is_own(j, q->hosts));
+		j->by_itself = true;
+	}
 }
 
 /*

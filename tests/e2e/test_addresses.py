@@ -142,6 +142,50 @@ def test_a_name_that_resolves_to_the_host_itself_is_refused(as_user, lab):
         process.communicate(timeout=60)
 
 
+def test_a_range_opens_the_neighbours_and_not_the_host_itself(as_user, lab):
+    # A rule that excepts the host's own network for a service there says
+    # nothing of what listens on the host: that takes its own address.
+    rule = ("[allow net]\nhosts = host.example.com\nports = 80\n"
+            "addresses = %s\nreason = try\nowner = tests\n"
+            "[allow literal]\naddresses = %s\nports = 80\nreason = try\n"
+            "owner = tests\n")
+    network, own = "198.51.100.0/24", names.HOST_V4
+    server = lab.host.popen(
+        ["/usr/bin/python3", "-c", """
+import socket
+s = socket.create_server(('%s', 80))
+print('up', flush=True)
+while True:
+    s.accept()[0].close()
+""" % own], stdout=-1)
+    try:
+        assert server.stdout.readline() == b"up\n"
+        said, got = connect(as_user, "host.example.com:80", own + ":80",
+                            names.GATE_V4 + ":80",
+                            policy=rule % (network, network))
+        assert said["host.example.com:80"] == "HTTP/1.1 403 address_host"
+        assert said[own + ":80"] == "HTTP/1.1 403 address_host"
+        assert said[names.GATE_V4 + ":80"].startswith("HTTP/1.1 200 ")
+        assert len(got.flows(act="deny", reason="address_host")) == 2
+        # The same place by the way past the proxy.
+        got = as_user.python(r"""
+import socket
+s = socket.create_connection(('%s', 80), 15)
+s.sendall(b'GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+print(s.recv(100))
+""" % own, policy=rule % (network, network), options=["--no-proxy-env"])
+        assert got.flows(act="deny", reason="address_host"), got.records
+        # Its own address does open it, by name (v4 only) and as a literal.
+        said, _ = connect(as_user, "host.example.com:80", own + ":80",
+                          policy=rule % (own, own))
+        assert said["host.example.com:80"].startswith("HTTP/1.1 200 ")
+        assert said[own + ":80"].startswith("HTTP/1.1 200 ")
+    finally:
+        server.kill()
+        server.wait()
+        server.stdout.close()
+
+
 @pytest.mark.parametrize("name,second", [
     ("rebind.example.com", "address_loopback"),
     ("rebind-meta.example.com", "address_metadata"),
