@@ -69,6 +69,15 @@ static int sandbox_open_listener(struct sandbox *s,
 	return listener_new(s, fd_take(&config->fd[which]), fn, ret);
 }
 
+/* How many refusals of the self-test will come by: TCP in each family by its
+ * listener, and UDP in each by the firewall's reports. */
+static unsigned sandbox_self_tests(const struct sandbox *s)
+{
+	unsigned families = !!s->tproxy4 + !!s->tproxy6;
+
+	return s->nflog ? 2 * families : families;
+}
+
 static int sandbox_open(struct sandbox *s, struct sandbox_config *config)
 {
 	int err;
@@ -90,6 +99,7 @@ static int sandbox_open(struct sandbox *s, struct sandbox_config *config)
 	if (err == 0 && config->fd[PLUG_FD_NFLOG] >= 0)
 		err = nflog_new(s, fd_take(&config->fd[PLUG_FD_NFLOG]),
 				&s->nflog);
+	s->self_tests_left = sandbox_self_tests(s);
 	s->diag_fd = fd_take(&config->fd[PLUG_FD_DIAG]);
 	return err;
 }
@@ -178,15 +188,6 @@ static bool is_self_test(const struct ip_addr *dst)
 	       strcmp(text, PLUG_TEST_ADDR6) == 0;
 }
 
-/* How many refusals of the self-test come by here: TCP in each family by its
- * listener, and UDP in each by the firewall's reports. */
-static unsigned self_tests_seen(const struct sandbox *s)
-{
-	unsigned families = !!s->tproxy4 + !!s->tproxy6;
-
-	return s->nflog ? 2 * families : families;
-}
-
 void sandbox_record(enum record_event event, enum record_act act,
 		    enum reason reason, enum record_via via,
 		    struct record *ret)
@@ -205,9 +206,9 @@ void sandbox_record(enum record_event event, enum record_act act,
 void sandbox_deny(struct sandbox *s, struct record *r)
 {
 	/* The command may ask for these addresses too, and then it counts. */
-	if (s->self_tests < self_tests_seen(s) &&
+	if (s->self_tests_left > 0 &&
 	    (is_self_test(&r->dst.addr) || is_self_test(&r->asked))) {
-		s->self_tests++;
+		s->self_tests_left--;
 		r->internal = true;
 	} else {
 		s->flows_denied += r->count > 1 ? r->count : 1;

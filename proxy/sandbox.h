@@ -41,7 +41,7 @@ struct sandbox {
 	uint64_t tenant;		/* key of shared lookups */
 	uint64_t flows_allowed, flows_denied;
 	uint64_t bytes_up, bytes_down;
-	uint8_t self_tests;		/* refusals that were the self-test's */
+	unsigned self_tests_left;	/* its refusals that are still to come */
 	bool ending;			/* no new flows */
 	char run[PLUG_RUN_MAX];
 	char label[PLUG_LABEL_MAX];

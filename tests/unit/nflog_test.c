@@ -341,10 +341,23 @@ static void the_self_test_is_marked_and_not_counted(void **state)
 {
 	struct lab *l = *state;
 
+	l->s.self_tests_left = 2;
 	send_packets(l, PLUG_TEST_ADDR4 ":9", IPPROTO_UDP, 1);
 	send_packets(l, "[" PLUG_TEST_ADDR6 "]:9", IPPROTO_UDP, 1);
 	assert_int_equal(lines_with(l, "\"internal\":true"), 2);
 	assert_int_equal(l->s.flows_denied, 0);
+}
+
+/* The command may ask for the same addresses once the launcher has. */
+static void no_more_than_the_self_test_is_hidden(void **state)
+{
+	struct lab *l = *state;
+
+	l->s.self_tests_left = 1;
+	send_packets(l, PLUG_TEST_ADDR4 ":9", IPPROTO_UDP, 1);
+	send_packets(l, PLUG_TEST_ADDR4 ":53", IPPROTO_UDP, 1);
+	assert_int_equal(lines_with(l, "\"internal\":true"), 1);
+	assert_int_equal(l->s.flows_denied, 1);
 }
 
 /* The peer of this socket is no kernel. */
@@ -377,6 +390,7 @@ int main(void)
 		IN_LAB(the_reason_says_what_kind_of_address_it_was),
 		IN_LAB(a_synthetic_address_is_told_by_its_name),
 		IN_LAB(the_self_test_is_marked_and_not_counted),
+		IN_LAB(no_more_than_the_self_test_is_hidden),
 		IN_LAB(only_the_kernel_is_listened_to),
 	};
 
