@@ -30,23 +30,24 @@ static const struct limits {
 	size_t rule;
 	size_t method;
 	size_t answers;
+	size_t error;
 } limits[] = {
-	{ 255, 1024, 64, 32, 32 },
-	{ 255,  256, 64, 32, 16 },
-	{ 128,  128, 64, 16,  8 },
-	{  32,   32, 64, 16,  4 },
+	{ 255, 1024, 64, 32, 32, 1024 },
+	{ 255,  256, 64, 32, 16,  512 },
+	{ 128,  128, 64, 16,  8,  256 },
+	{  32,   32, 64, 16,  4,   12 },
 };
 
 /*
  * The narrowest line with every byte escaped as \u00NN: strings six times
  * their size, all keys with their punctuation, numbers and addresses.
  */
-#define KEYS_MAX	460
-#define NUMBERS_MAX	(10 * 20)
+#define KEYS_MAX	510
+#define NUMBERS_MAX	(4 * 20 + 8 * 11)	/* of 64 bits, of 32 */
 #define FIXED_MAX	(CLOCK_RFC3339_SIZE + 2 * ID_TEXT_SIZE + \
 			 2 * IP_TEXT_SIZE + IP_ENDPOINT_TEXT_SIZE + 64)
 static_assert(6 * (RUN_MAX + LABEL_MAX + POLICY_MAX + 4 * WORD_MAX +
-		   3 * 32 + 32 + 64 + 16) + 4 * (IP_TEXT_SIZE + 3) +
+		   3 * 32 + 32 + 64 + 16 + 12) + 4 * (IP_TEXT_SIZE + 3) +
 	      KEYS_MAX + NUMBERS_MAX + FIXED_MAX + 1 <= RECORD_LINE_MAX,
 	      "the narrowest line always fits");
 
@@ -59,6 +60,8 @@ static const char *const event_words[] = {
 	[RECORD_RUN_START]  = "run_start",
 	[RECORD_RUN_END]    = "run_end",
 	[RECORD_LOG_GAP]    = "log_gap",
+	[RECORD_POLICY]     = "policy_reload",
+	[RECORD_POLICY_FAILED] = "policy_reload_failed",
 };
 static_assert(ARRAY_SIZE(event_words) == RECORD_EVENTS, "name every event");
 
@@ -116,7 +119,8 @@ static bool is_flow(const struct record *r)
 static bool is_about_run(const struct record *r)
 {
 	return r->event == RECORD_RUN_START || r->event == RECORD_RUN_END ||
-	       r->event == RECORD_LOG_GAP;
+	       r->event == RECORD_LOG_GAP || r->event == RECORD_POLICY ||
+	       r->event == RECORD_POLICY_FAILED;
 }
 
 static bool has_totals(const struct record *r)
@@ -189,6 +193,8 @@ static void put_addr(struct line *l, const char *key, const struct ip_addr *a)
 static void put_labels(struct line *l, const struct record_labels *labels)
 {
 	put_word(l, "policy", labels->policy, POLICY_MAX);
+	if (labels->generation)
+		json_uint(&l->j, "gen", labels->generation);
 	put_word(l, "mode", labels->mode, WORD_MAX);
 	put_word(l, "run", labels->run, RUN_MAX);
 	put_word(l, "sandbox", labels->sandbox, LABEL_MAX);
@@ -276,6 +282,11 @@ static void put_totals(struct line *l, const struct record *r)
 		json_int(&l->j, "dur_ms", r->dur_ms);
 	if (r->count > 1 || r->event == RECORD_LOG_GAP)
 		json_uint(&l->j, "count", r->count);
+	if (r->event == RECORD_POLICY) {
+		json_uint(&l->j, "flows_kept", r->flows_kept);
+		json_uint(&l->j, "flows_ended", r->flows_ended);
+	}
+	put_str(l, "error", r->error, l->limit->error);
 	if (r->internal)
 		json_bool(&l->j, "internal", true);
 }

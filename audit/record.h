@@ -32,6 +32,8 @@ enum record_event {
 	RECORD_RUN_START,	/* "run_start": plugged; policy, mode */
 	RECORD_RUN_END,		/* "run_end": totals */
 	RECORD_LOG_GAP,		/* "log_gap": @count records were lost */
+	RECORD_POLICY,		/* "policy_reload": another policy is in force */
+	RECORD_POLICY_FAILED,	/* "policy_reload_failed": the old one stays */
 
 	RECORD_EVENTS
 };
@@ -41,7 +43,7 @@ enum record_act {
 	RECORD_DENY,
 	RECORD_WOULD_DENY,	/* observe mode let it through */
 	RECORD_ERROR,		/* allowed, but the network failed */
-	RECORD_ACT_NONE,	/* "none": run_start, run_end, log_gap */
+	RECORD_ACT_NONE,	/* "none": of events that decide nothing */
 };
 
 enum record_via {
@@ -80,14 +82,18 @@ struct record {
 	uint64_t bytes_up, bytes_down;	/* close and http */
 	int64_t dur_ms;		/* -1: none */
 	uint32_t count;		/* collapsed equals; 0 and 1 mean one */
+	uint32_t flows_kept, flows_ended;	/* policy_reload: open flows */
+	struct str error;	/* policy_reload_failed: place, fault and mend */
 };
 
-/* Who and what policy: the same for all records of a run. */
+/* Who and what policy: the same for all records of a run, but that a run can
+ * be given another policy. */
 struct record_labels {
 	const char *run;	/* run id */
 	const char *sandbox;	/* its label, or NULL */
 	const char *policy;	/* "name@sha256:0123456789abcdef" */
 	const char *mode;	/* "enforce" or "observe" */
+	uint32_t generation;	/* of the run's policy, from 1; 0: none */
 };
 
 /**

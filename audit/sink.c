@@ -120,6 +120,7 @@ int audit_sink_new(struct audit_writer *w, int fd,
 		.policy = copy_label(s->policy, sizeof(s->policy),
 				     labels->policy),
 		.mode = copy_label(s->mode, sizeof(s->mode), labels->mode),
+		.generation = labels->generation,
 	};
 	s->dropping = fd < 0;
 	s->wanted_fd[0] = fd_take(&owned);
@@ -196,6 +197,21 @@ int audit_sink_tee(struct audit_sink *s, int fd)
 int audit_sink_reopen(struct audit_sink *s, int fd)
 {
 	return sink_want(s, 0, fd);
+}
+
+/**
+ * audit_sink_set_policy() - Records from now on are of another policy
+ * @labels:	policy, mode and generation count, and are copied
+ */
+void audit_sink_set_policy(struct audit_sink *s,
+			   const struct record_labels *labels)
+{
+	sink_lock(&s->lock);
+	s->labels.policy = copy_label(s->policy, sizeof(s->policy),
+				      labels->policy);
+	s->labels.mode = copy_label(s->mode, sizeof(s->mode), labels->mode);
+	s->labels.generation = labels->generation;
+	sink_unlock(&s->lock);
 }
 
 static int sink_put(struct audit_sink *s, const struct record *r, bool insist)

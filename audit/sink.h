@@ -61,7 +61,8 @@ struct audit_sink {
 	bool closing;
 	int64_t linger_until_ms;
 
-	/* @labels points into the rest; never changes. */
+	/* @labels points into the rest; @policy, @mode and the generation
+	 * change under @lock, the rest never does. */
 	struct record_labels labels;
 	char run[48], sandbox[72], policy[104], mode[16];
 };

@@ -43,6 +43,11 @@ NODISCARD int audit_sink_tee(struct audit_sink *s, int fd);
  * @fd is taken on success; else the old one stays. */
 NODISCARD int audit_sink_reopen(struct audit_sink *s, int fd);
 
+/* Records posted from now on are of another policy: its label, mode and
+ * generation are taken from @labels; from any thread. */
+void audit_sink_set_policy(struct audit_sink *s,
+			   const struct record_labels *labels);
+
 /**
  * audit_post() - Queue one record; from any thread
  * Return: 0, -ENOBUFS (queue full) or -EIO (sink down): in both cases the

@@ -24,7 +24,9 @@
  *   START      DIAL      the rule leaves the bytes alone: server-first works
  *   HEAD       DIAL      a CONNECT that the rules permit
  *   HEAD       HTTP      anything but CONNECT
- *   HELLO      DIAL      SNI agrees, and nobody has been dialled
+ *   HELLO      DIAL      SNI agrees, and nobody has been dialled; or the
+ *                        policy changed, and leaves the bytes alone now
+ *   HELLO      HTTP      the policy changed, and says HTTP now
  *   HELLO      RELAY     ... inside a CONNECT, whose origin is connected
  *   DIAL       HELLO     connected, the 200 is sent, the rule says TLS
  *   DIAL       HTTP      connected, the 200 is sent, the rule says HTTP
@@ -33,6 +35,9 @@
  *   any        LISTEN    refused, and the program may say in which protocol
  *   any        REFUSE    refused, the answer is on its way
  *   any        ENDED     conn_end(), see enum reason
+ *
+ * Another policy, or the end of a rule's time, has every connection judged
+ * again where it stands: conn_rejudge.c.
  *
  * What holds in each state is asserted by conn_check().  A refusal is recorded
  * when it is decided, not when it has been told.  Every connection leaves at
@@ -68,7 +73,8 @@ static const struct {
 	[CONN_START] = { "start", MAY(HEAD) | MAY(HELLO) | MAY(HTTP) |
 				  MAY(DIAL) | MAY_END },
 	[CONN_HEAD] = { "head", MAY(DIAL) | MAY(HTTP) | MAY_END },
-	[CONN_HELLO] = { "hello", MAY(DIAL) | MAY(RELAY) | MAY_END },
+	[CONN_HELLO] = { "hello", MAY(DIAL) | MAY(HTTP) | MAY(RELAY) |
+				  MAY_END },
 	[CONN_DIAL] = { "dial", MAY(HELLO) | MAY(HTTP) | MAY(RELAY) |
 				MAY_END },
 	[CONN_HTTP] = { "http", MAY(RELAY) | MAY_END },

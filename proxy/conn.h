@@ -24,6 +24,21 @@ void conn_start_explicit(struct sandbox *s, int fd);
 /* Mark as ended with a reason; freed after this turn of the loop. */
 void conn_end(struct conn *c, enum reason why);
 void conn_end_all(struct sandbox *s, enum reason why);
+
+/* What became of flows that were open when they were judged again. */
+struct conn_rejudged {
+	unsigned kept, ended;
+};
+
+/**
+ * conn_rejudge_all() - The sandbox's policy is another, or says something else
+ * @why:	what is told and recorded of flows that end by it
+ *
+ * By the time it returns nothing flows that s->rules do not allow.  What is
+ * not open yet is refused with the rules' own reason.
+ */
+void conn_rejudge_all(struct sandbox *s, enum reason why,
+		      struct conn_rejudged *ret);
 /* Free what ended in this turn; called by the worker. */
 void conn_reclaim(struct worker *w);
 

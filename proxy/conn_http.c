@@ -109,13 +109,19 @@ static void http_dial(void *arg, const struct forward_target *f)
 
 void conn_http_on_dialed(struct conn *c, const struct dial_result *r)
 {
-	if (r->reason == REASON_ALLOWED) {
-		forward_dialed(c->forward, r->fd);
+	enum reason why = r->reason;
+	int fd = r->fd;
+
+	if (why == REASON_ALLOWED)
+		why = conn_judge_dialed(c);
+	if (why == REASON_ALLOWED) {
+		forward_dialed(c->forward, fd);
 		return;
 	}
+	fd_closep(&fd);
 	if (c->opened)
-		conn_record_end(c, r->reason);
-	forward_dial_failed(c->forward, r->reason);
+		conn_record_end(c, why);
+	forward_dial_failed(c->forward, why);
 }
 
 static void http_dial_cancel(void *arg)

@@ -59,6 +59,7 @@ static void on_connected(struct conn *c)
 static void on_dialed(void *arg, const struct dial_result *r)
 {
 	struct conn *c = arg;
+	enum reason why;
 
 	c->dial = NULL;
 	if (r->dst.addr.family != IP_NONE)
@@ -71,7 +72,11 @@ static void on_dialed(void *arg, const struct dial_result *r)
 		conn_refuse(c, r->reason);
 	} else {
 		c->net = r->fd;
-		on_connected(c);
+		why = conn_judge_dialed(c);
+		if (why == REASON_ALLOWED)
+			on_connected(c);
+		else
+			conn_refuse(c, why);
 	}
 }
 
@@ -96,6 +101,7 @@ int conn_dial_target(struct conn *c)
 	};
 
 	c->dst = (struct ip_endpoint){ .port = t->port };
+	c->rules_changed = false;
 	return dial_start(&config, &c->dial);
 }
 

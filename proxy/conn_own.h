@@ -9,6 +9,7 @@
  *	conn_hello.c		do the first bytes agree? (TLS)
  *	conn_net.c		dialling, and the tunnel
  *	conn_http.c		what the HTTP engine asks of us
+ *	conn_rejudge.c		the same questions again, for another policy
  *	conn_refuse.c		saying no in the client's own protocol
  *	conn_record.c		the audit records of it all
  */
@@ -89,6 +90,7 @@ struct conn {
 	enum rules_speech speech;	/* what is demanded of the first bytes */
 	bool by_first_bytes;		/* only they can name what is meant */
 	bool established;		/* the 200 to a CONNECT was sent */
+	bool rules_changed;		/* while it was being dialled */
 	enum reason why;		/* of a refusal that is being told */
 
 	struct id id, dns;		/* of the flow, of its DNS answer */
@@ -147,6 +149,11 @@ bool conn_target_eq(const struct conn_target *a, const struct conn_target *b);
 const struct rules_protocol *conn_protocol(const struct conn *c,
 					   const struct rules_answer *answer);
 
+/* --- judging again: conn_rejudge.c ----------------------------------------------- */
+
+/* Connected to c->dst, after the policy had changed meanwhile: may it be? */
+enum reason conn_judge_dialed(struct conn *c);
+
 /* --- the others ------------------------------------------------------------------ */
 
 /* More of @in came, or app is at its @end. */
@@ -154,6 +161,10 @@ void conn_on_head(struct conn *c, bool end);		/* conn_explicit.c */
 void conn_on_hello(struct conn *c, bool end);		/* conn_hello.c */
 void conn_on_dial_read(struct conn *c, bool end);	/* conn_net.c */
 void conn_on_listen(struct conn *c, bool end);		/* conn_refuse.c */
+
+/* Judge what the program asked for, and go on as its protocol wants; from
+ * START, and from HELLO when the policy changed. */
+void conn_begin_transparent(struct conn *c);		/* conn_transparent.c */
 
 void conn_dial(struct conn *c);				/* conn_net.c */
 NODISCARD int conn_dial_target(struct conn *c);

@@ -43,7 +43,8 @@ static void begin(struct conn *c, const struct rules_protocol *protocol)
 	c->speech = protocol->speech;
 	switch (c->speech) {
 	case SPEECH_TLS:
-		conn_read_in(c, CONN_HELLO, CONN_HEAD_MS);
+		if (c->state != CONN_HELLO)
+			conn_read_in(c, CONN_HELLO, CONN_HEAD_MS);
 		break;
 	case SPEECH_HTTP:
 		conn_start_http(c);
@@ -51,6 +52,21 @@ static void begin(struct conn *c, const struct rules_protocol *protocol)
 	case SPEECH_OPAQUE:
 		conn_dial(c);
 		break;
+	}
+}
+
+void conn_begin_transparent(struct conn *c)
+{
+	c->by_first_bytes = false;
+	conn_target_judge(c, &c->target, &c->answer);
+	if (c->target.name.n == 0 && c->answer.reason != REASON_ALLOWED &&
+	    may_name_itself(c)) {
+		c->by_first_bytes = true;
+		begin(c, rules_protocol_by_port(c->target.port));
+	} else if (rules_passes(&c->answer)) {
+		begin(c, conn_protocol(c, &c->answer));
+	} else {
+		conn_refuse(c, c->answer.reason);
 	}
 }
 
@@ -71,14 +87,5 @@ void conn_start_transparent(struct sandbox *s, int fd)
 		conn_refuse(c, why);
 		return;
 	}
-	conn_target_judge(c, &c->target, &c->answer);
-	if (c->target.name.n == 0 && c->answer.reason != REASON_ALLOWED &&
-	    may_name_itself(c)) {
-		c->by_first_bytes = true;
-		begin(c, rules_protocol_by_port(c->target.port));
-	} else if (rules_passes(&c->answer)) {
-		begin(c, conn_protocol(c, &c->answer));
-	} else {
-		conn_refuse(c, c->answer.reason);
-	}
+	conn_begin_transparent(c);
 }

@@ -501,6 +501,47 @@ int dial_start(const struct dial_config *config, struct dial **ret)
 	return 0;
 }
 
+/* Connected, and the end only waits for its turn of the loop. */
+static void dial_rejudge_result(struct dial *d)
+{
+	struct rules_answer answer;
+
+	d->result.rule = NULL;
+	if (d->result.fd < 0 ||
+	    address_passes(d, &d->result.dst.addr, &answer))
+		return;
+	fd_closep(&d->result.fd);
+	d->result.reason = answer.reason;
+	d->result.rule = answer.rule;
+}
+
+void dial_set_rules(struct dial *d, const struct ruleset *rules)
+{
+	struct rules_answer answer;
+	bool gave_up = false;
+	unsigned i;
+
+	REQUIRE(d->magic == DIAL_MAGIC);
+	d->c.rules = rules;
+	d->policy_rule = NULL;		/* it was the old rules' */
+	if (d->finished) {
+		dial_rejudge_result(d);
+		return;
+	}
+	for (i = 0; i < d->nattempts; i++) {
+		struct dial_attempt *a = &d->attempt[i];
+
+		if (a->fd < 0 || address_passes(d, &a->addr, &answer))
+			continue;
+		(void)!event_del(&a->ev);
+		fd_closep(&a->fd);
+		d->nopen--;
+		gave_up = true;
+	}
+	if (gave_up)
+		dial_next(d);
+}
+
 void dial_cancel(struct dial *d)
 {
 	if (!d)

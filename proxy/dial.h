@@ -80,4 +80,15 @@ struct dial_config {
 NODISCARD int dial_start(const struct dial_config *config, struct dial **ret);
 void dial_cancel(struct dial *d);	/* NULL is fine */
 
+/**
+ * dial_set_rules() - The policy changed while it lasts
+ * @rules:	borrowed from now on, instead of those it had
+ *
+ * What is still to be tried is judged by them, and so is what is being tried
+ * or is connected: an address that they refuse is given up at once.  Whether
+ * the name itself is still allowed is for the caller to ask.  @permit is not
+ * called again where it was, and maybe inside where it was not.
+ */
+void dial_set_rules(struct dial *d, const struct ruleset *rules);
+
 #endif /* PROXY_DIAL_H */

@@ -758,6 +758,39 @@ void forward_cut(struct forward *f, enum reason why)
 	event_del(f->kick);
 }
 
+void forward_set_policy(struct forward *f, const char *policy)
+{
+	f->policy = policy;
+}
+
+void forward_revoke(struct forward *f, enum reason why)
+{
+	switch (f->state) {
+	case FORWARD_DIAL:
+		if (!f->dial_over || f->dial_fd < 0)
+			return;
+		/* Connected, and not taken yet: as if the dial had failed. */
+		dial_take(f);
+		forward_net_close(f, why);
+		f->dial_why = why;
+		break;
+	case FORWARD_EXCHANGE:
+		forward_exchange_revoke(f, why);
+		break;
+	case FORWARD_HEAD:
+	case FORWARD_DRAIN:
+		forward_net_close(f, why);
+		break;
+	case FORWARD_FLUSH:
+	case FORWARD_LINGER:
+	case FORWARD_TUNNEL:
+	case FORWARD_ENDED:
+	case FORWARD_STATES:
+		return;
+	}
+	event_active(f->kick, 0, 0);
+}
+
 void forward_free(struct forward *f)
 {
 	if (!f)

@@ -54,8 +54,8 @@ enum forward_mode {
 /*
  * What the owner does for the engine.  All are called from the loop and none
  * inside forward_start(), forward_dialed(), forward_dial_failed() or
- * forward_free(); inside forward_cut() only record, dial_cancel and
- * net_closed.  Of the calls above only the two about the dial may be made
+ * forward_free(); inside forward_cut() and forward_revoke() only record,
+ * dial_cancel and net_closed.  Of the calls above only the two about the dial may be made
  * inside an operation, and forward_cut() and forward_free() inside tunnel and
  * finish, the last ones.
  */
@@ -149,6 +149,19 @@ void forward_dial_failed(struct forward *f, enum reason why);
  * operation is called afterwards; app stays the owner's.
  */
 void forward_cut(struct forward *f, enum reason why);
+/* The policy has another name from now on, for refusals; borrowed. */
+void forward_set_policy(struct forward *f, const char *policy);
+
+/**
+ * forward_revoke() - Where the net half leads is not allowed any more
+ *
+ * Net is closed at once.  A request whose answer has not begun is refused with
+ * @why, one that is being answered is broken off; a connection between two
+ * requests goes on, and what comes next on it is judged as ever.  Nothing
+ * happens where there is no net half.  Inside, only record and net_closed are
+ * called.
+ */
+void forward_revoke(struct forward *f, enum reason why);
 void forward_free(struct forward *f);	/* NULL is fine */
 
 /* Where the net half leads, for judging a live flow again; NULL: none. */

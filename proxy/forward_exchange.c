@@ -278,6 +278,11 @@ static void origin_failed(struct forward *f, enum reason why)
 	forward_refuse(f, why, 0);
 }
 
+void forward_exchange_revoke(struct forward *f, enum reason why)
+{
+	origin_failed(f, why);
+}
+
 /* The client's body is not what it said. */
 static void upload_broken(struct forward *f)
 {

@@ -135,6 +135,8 @@ void forward_refuse(struct forward *f, enum reason why, unsigned status);
 void forward_send(struct forward *f);
 /* Move what can be moved of an exchange; true: something changed. */
 bool forward_exchange_step(struct forward *f);
+/* Its destination is not allowed any more: refuse it, or break it off. */
+void forward_exchange_revoke(struct forward *f, enum reason why);
 /* Post the record of the request in flight, if there is one. */
 void forward_record(struct forward *f, enum record_act act, enum reason why);
 

@@ -370,6 +370,7 @@ static int plug_conn_open_sink(struct plug_conn *c, const char *policy,
 		.sandbox = c->open.sandbox[0] ? c->open.sandbox : NULL,
 		.policy = policy,
 		.mode = c->ready.observe ? "observe" : "enforce",
+		.generation = 1,
 	};
 	int log_fd = c->plug->config.log_fd;
 	int fd = fd_take(&c->config.fd[PLUG_FD_RECORDS]);
@@ -425,8 +426,8 @@ static void plug_conn_fill_ready(struct plug_conn *c)
 static int plug_conn_open(struct plug_conn *c, struct plug_why *why)
 {
 	const struct plug_config *config = &c->plug->config;
-	char label[PLUG_NAME_MAX + 32];
-	int err, n;
+	char label[SANDBOX_POLICY_LABEL];
+	int err;
 
 	err = plug_check_fds(&c->open, c->config.fd, config->own_netns, why);
 	if (err == 0)
@@ -437,9 +438,7 @@ static int plug_conn_open(struct plug_conn *c, struct plug_why *why)
 		return err;
 	fd_closep(&c->config.fd[PLUG_FD_POLICY]);
 	plug_conn_fill_ready(c);
-	n = snprintf(label, sizeof(label), "%s@sha256:%s", c->ready.name,
-		     c->ready.digest);
-	REQUIRE(n > 0 && (size_t)n < sizeof(label));
+	sandbox_policy_label(c->config.rules, label);
 	err = plug_conn_open_sink(c, label, why);
 	if (err == 0)
 		err = plug_conn_record_start(c, why);

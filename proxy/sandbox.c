@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/fd.h"
@@ -153,6 +154,49 @@ int sandbox_new(struct worker *w, struct sandbox_config *config,
 	list_add(&w->sandboxes, &s->node);
 	*ret = s;
 	return 0;
+}
+
+void sandbox_policy_label(const struct ruleset *rules,
+			  char out[SANDBOX_POLICY_LABEL])
+{
+	/* Longer names are cut; the digest tells policies apart. */
+	int n = snprintf(out, SANDBOX_POLICY_LABEL, "%.*s@sha256:%s",
+			 PLUG_NAME_MAX - 1, rules_name(rules),
+			 rules_digest(rules));
+
+	REQUIRE(n > 0 && n < SANDBOX_POLICY_LABEL);
+}
+
+void sandbox_rejudge(struct sandbox *s, enum reason why,
+		     struct conn_rejudged *ret)
+{
+	dns_door_set_rules(s->dns, s->rules, s->tenant);
+	conn_rejudge_all(s, why, ret);
+}
+
+void sandbox_set_policy(struct sandbox *s, struct ruleset *rules,
+			uint32_t generation, struct conn_rejudged *ret)
+{
+	char label[SANDBOX_POLICY_LABEL];
+	const struct record_labels labels = {
+		.policy = label,
+		.mode = rules_observe(rules) ? "observe" : "enforce",
+		.generation = generation,
+	};
+	struct ruleset *old = s->rules;
+	struct record r;
+
+	s->rules = rules;
+	s->tenant = sandbox_tenant(s);
+	sandbox_policy_label(rules, label);
+	audit_sink_set_policy(s->sink, &labels);
+	sandbox_rejudge(s, REASON_POLICY_RELOAD, ret);
+	rules_unref(old);
+	sandbox_record(RECORD_POLICY, RECORD_ACT_NONE, REASON_ALLOWED,
+		       RECORD_VIA_NONE, &r);
+	r.flows_kept = ret->kept;
+	r.flows_ended = ret->ended;
+	audit_tell(s->sink, &r);
 }
 
 void sandbox_end(struct sandbox *s, enum reason why)

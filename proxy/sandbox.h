@@ -12,6 +12,7 @@
 #include "audit/writer.h"
 #include "base/compiler.h"
 #include "base/list.h"
+#include "proxy/conn.h"
 #include "proxy/ctl_proto.h"
 #include "rules/rules.h"
 
@@ -47,6 +48,9 @@ struct sandbox {
 	char label[PLUG_LABEL_MAX];
 };
 
+/* Bytes of "NAME@sha256:DIGEST" with NUL. */
+#define SANDBOX_POLICY_LABEL	(PLUG_NAME_MAX + 32)
+
 struct sandbox_config {
 	const struct plug_open *open;	/* checked by plug.c */
 	int fd[PLUG_FDS];		/* taken, also on failure; -1: none */
@@ -59,6 +63,30 @@ NODISCARD int sandbox_new(struct worker *w, struct sandbox_config *config,
 			  struct sandbox **ret);
 /* Ends every flow with @why and closes every socket of the sandbox. */
 void sandbox_end(struct sandbox *s, enum reason why);
+/**
+ * sandbox_set_policy() - Another policy from now on, for what is open too
+ * @rules:	one reference, taken
+ * @generation:	of the run's policies, counted up by the caller
+ * @ret:	what became of the flows that were open
+ *
+ * Records from here on are of the new policy; one tells of the change.
+ */
+void sandbox_set_policy(struct sandbox *s, struct ruleset *rules,
+			uint32_t generation, struct conn_rejudged *ret);
+
+/**
+ * sandbox_rejudge() - Judge all that lives by the rules as they are now
+ * @why:	told and recorded of open flows that end by it
+ *
+ * Flows, questions that wait and names that were given out.
+ */
+void sandbox_rejudge(struct sandbox *s, enum reason why,
+		     struct conn_rejudged *ret);
+
+/* "NAME@sha256:DIGEST", as records have it. */
+void sandbox_policy_label(const struct ruleset *rules,
+			  char out[SANDBOX_POLICY_LABEL]);
+
 /* After sandbox_end() and the turn's reclaim: frees the rest but the sink,
  * which the caller takes back to flush. */
 struct audit_sink *sandbox_free(struct sandbox *s);

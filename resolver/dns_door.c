@@ -99,12 +99,15 @@ int dns_door_new(const struct dns_door_config *config, struct dns_door **ret)
 	return 0;
 }
 
-void dns_door_set_rules(struct dns_door *d, struct ruleset *rules)
+void dns_door_set_rules(struct dns_door *d, struct ruleset *rules,
+			uint64_t tenant)
 {
 	struct ruleset *old = d->rules;
 
 	d->rules = rules_ref(rules);
-	d->rules_age++;
+	d->tenant = tenant;
+	/* What waits borrows from the old rules until it was judged again. */
+	dns_query_rejudge_all(d);
 	rules_unref(old);
 }
 

@@ -48,7 +48,6 @@ struct dns_door {
 	struct event_base *base;
 	struct resolver *resolver;
 	struct ruleset *rules;
-	unsigned rules_age;		/* counts dns_door_set_rules() */
 	struct name_map *names;
 	struct audit_sink *sink;
 	const struct ip_hosts *const *hosts;

@@ -16,6 +16,7 @@
 
 #include "resolver/resolver.h"
 #include "rules/host_name.h"
+#include "rules/rules.h"
 
 #define V4_TREE	STR("in-addr.arpa")
 #define V6_TREE	STR("ip6.arpa")
@@ -120,6 +121,14 @@ static bool is_own(const struct ip_addr *a)
 	return ip_addr_eq(a, &v4) || ip_addr_eq(a, &v6);
 }
 
+static bool is_allowed(const struct dns_local_names *names, struct str host)
+{
+	struct rules_answer answer;
+
+	return rules_judge_name(names->rules, host, &answer) ==
+	       RULES_NAME_ALLOWED;
+}
+
 /* The name behind an address that is ours. */
 static bool name_of(const struct dns_local_names *names,
 		    const struct ip_addr *a, struct dns_name *ret)
@@ -134,6 +143,7 @@ static bool name_of(const struct dns_local_names *names,
 		return ret->n > 0;
 	}
 	return name_map_find(names->map, a, &found, &question) &&
+	       is_allowed(names, found) &&
 	       dns_name_from_text(found, ret) == 0;
 }
 

@@ -9,6 +9,8 @@
 #include "resolver/dns_msg.h"
 #include "resolver/name_map.h"
 
+struct ruleset;
+
 enum dns_local_kind {
 	DNS_LOCAL_NOT,		/* none of ours: ask the policy */
 	DNS_LOCAL_ADDRESS,
@@ -29,6 +31,8 @@ struct dns_local_names {
 	struct str self_test;		/* "<nonce>.penstock.invalid", or empty */
 	const struct dns_name *hostname;	/* one label; .n 0: none */
 	const struct name_map *map;
+	const struct ruleset *rules;	/* in force: a name that they deny by now
+					 * stands behind no address any more */
 };
 
 /**

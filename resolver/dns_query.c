@@ -15,6 +15,8 @@
  *   LOOKUP   REPLY     query_on_answer()   the world answered
  *   LOOKUP   SIBLING   query_on_answer()   it depends on the other family
  *   SIBLING  REPLY     query_on_sibling()  that is known now
+ *   LOOKUP   REPLY     query_rejudge()     the policy changed, and denies it
+ *   SIBLING  JUDGE     query_rejudge()     the policy changed: all anew
  *
  * Policy comes first: a name that it denies leads to no packet.  What the world
  * says is filtered by the class of each address; if one is left, the answer is
@@ -75,7 +77,7 @@ static const struct {
 } query_states[] = {
 	[DQ_JUDGE]   = { "judge",   BIT(DQ_LOOKUP) | BIT(DQ_REPLY) },
 	[DQ_LOOKUP]  = { "lookup",  BIT(DQ_SIBLING) | BIT(DQ_REPLY) },
-	[DQ_SIBLING] = { "sibling", BIT(DQ_REPLY) },
+	[DQ_SIBLING] = { "sibling", BIT(DQ_JUDGE) | BIT(DQ_REPLY) },
 	[DQ_REPLY]   = { "reply",   0 },
 };
 static_assert(ARRAY_SIZE(query_states) == DQ_STATES, "name every state");
@@ -100,7 +102,6 @@ struct dns_query {
 	struct id id;
 	int64_t start_ms;
 	struct rules_answer verdict;	/* on the name */
-	unsigned rules_age;		/* of that verdict */
 	struct resolver_lookup *lookup;
 	struct dns_result result;
 };
@@ -371,16 +372,11 @@ static void query_ask_sibling(struct dns_query *q, enum record_act act,
 		query_on_sibling(q, &now);
 }
 
-static bool query_judge_name(struct dns_query *q);
-
 static void query_on_answer(struct dns_query *q,
 			    const struct resolver_answer *a)
 {
 	enum reason why = REASON_ADDRESS_NOT_ALLOWED;
 
-	/* The policy changed meanwhile: it may deny the name now. */
-	if (q->rules_age != q->door->rules_age && !query_judge_name(q))
-		return;
 	if (a->reason == REASON_ALLOWED) {
 		if (any_passes(q, a, &why))
 			query_give(q);
@@ -459,24 +455,25 @@ static void query_on_local(struct dns_query *q, const struct dns_local *l)
 	query_deny(q, DNS_NXDOMAIN, REASON_HOST_NOT_ALLOWED);
 }
 
-/* Does the policy allow the name?  If not, the question is ended. */
-static bool query_judge_name(struct dns_query *q)
+/* What does the policy say of the name? */
+static enum rules_name_verdict query_ask_rules(struct dns_query *q)
 {
 	struct str host = host_name_str(&q->host);
 	enum rules_name_verdict v;
 
-	q->rules_age = q->door->rules_age;
 	v = rules_judge_name(q->door->rules, host, &q->verdict);
 	if (v == RULES_NAME_ALLOWED && q->verdict.would_deny &&
 	    dns_local_hidden(host)) {
 		q->verdict.would_deny = false;
 		v = RULES_NAME_DENIED;
 	}
-	if (v == RULES_NAME_ALLOWED)
-		return true;
+	return v;
+}
+
+static void query_deny_name(struct dns_query *q, enum rules_name_verdict v)
+{
 	query_deny(q, v == RULES_NAME_ANCESTOR ? DNS_NOERROR : DNS_NXDOMAIN,
 		   q->verdict.reason);
-	return false;
 }
 
 static void query_judge_plain(struct dns_query *q)
@@ -484,8 +481,9 @@ static void query_judge_plain(struct dns_query *q)
 	const struct dns_door *d = q->door;
 	const struct dns_local_names names = {
 		.self_test = host_name_str(&d->self_test),
-		.hostname = &d->hostname, .map = d->names,
+		.hostname = &d->hostname, .map = d->names, .rules = d->rules,
 	};
+	enum rules_name_verdict v;
 	struct dns_local local;
 
 	dns_local_find(&names, host_name_str(&q->host), q->q.type, &local);
@@ -493,9 +491,10 @@ static void query_judge_plain(struct dns_query *q)
 		query_on_local(q, &local);
 		return;
 	}
-	if (!query_judge_name(q))
-		return;
-	if (q->q.type == DNS_TYPE_A || q->q.type == DNS_TYPE_AAAA)
+	v = query_ask_rules(q);
+	if (v != RULES_NAME_ALLOWED)
+		query_deny_name(q, v);
+	else if (q->q.type == DNS_TYPE_A || q->q.type == DNS_TYPE_AAAA)
 		query_resolve(q);
 	else
 		query_deny(q, DNS_NOERROR, REASON_TYPE_NOT_ALLOWED);
@@ -565,6 +564,31 @@ bool dns_query_start(struct dns_door *d, const uint8_t *msg, size_t n,
 		query_deny(q, rcodes[verdict], REASON_QUERY_MALFORMED);
 	query_run(q);
 	return true;
+}
+
+/* What one family came to was filtered by the old rules: then all anew. */
+static void query_rejudge(struct dns_query *q)
+{
+	enum rules_name_verdict v = query_ask_rules(q);
+
+	if (v == RULES_NAME_ALLOWED && q->state == DQ_LOOKUP)
+		return;
+	resolver_cancel(q->lookup);
+	query_wake(q);
+	q->result = (struct dns_result){ .internal = q->result.internal };
+	if (v == RULES_NAME_ALLOWED)
+		query_set_state(q, DQ_JUDGE);
+	else
+		query_deny_name(q, v);
+	query_run(q);
+}
+
+void dns_query_rejudge_all(struct dns_door *d)
+{
+	struct list *it, *tmp;
+
+	list_each(&d->queries, it, tmp)
+		query_rejudge(container_of(it, struct dns_query, node));
 }
 
 void dns_query_drop_all(struct dns_door *d)

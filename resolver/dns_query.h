@@ -24,6 +24,9 @@ struct dns_door;
 bool dns_query_start(struct dns_door *d, const uint8_t *msg, size_t n,
 		     const struct dns_client *client);
 
+/* The rules are others, or say something else now: judge what waits again. */
+void dns_query_rejudge_all(struct dns_door *d);
+
 /* Record and drop each question that still waits. */
 void dns_query_drop_all(struct dns_door *d);
 

@@ -116,7 +116,17 @@ struct dns_door;
 
 NODISCARD int dns_door_new(const struct dns_door_config *config,
 			   struct dns_door **ret);
-void dns_door_set_rules(struct dns_door *d, struct ruleset *rules);
+/**
+ * dns_door_set_rules() - Another policy from now on
+ * @rules:	the door takes a reference of its own
+ * @tenant:	its key, so that nothing looked up for the old one is found
+ *
+ * Questions that wait for the world are judged again at once, and those that
+ * are denied now are answered so; the others go on.  Also for the rules that
+ * it has, when they say something else by now.
+ */
+void dns_door_set_rules(struct dns_door *d, struct ruleset *rules,
+			uint64_t tenant);
 /* Closes the sockets at once; pending questions are dropped, each recorded. */
 void dns_door_free(struct dns_door *d);
 

@@ -27,7 +27,7 @@
 
 struct kit kit;
 
-static const char policy[] =
+const char kit_policy[] =
 	"[policy]\n"
 	"name = lab\n"
 	"[allow web]\n"
@@ -215,11 +215,19 @@ static void on_diag(void *arg, const struct rules_diag *d)
 		fail_msg("%s:%u: %s", d->file, d->line, d->message);
 }
 
+static struct ruleset *compile(const char *policy)
+{
+	const struct rules_source source = { "lab.ini", str_from(policy) };
+	struct ruleset *rules = NULL;
+
+	assert_int_equal(rules_compile(&source, 1, on_diag, NULL, &rules), 0);
+	return rules;
+}
+
 static size_t fds_before;
 
 int kit_setup(void **state)
 {
-	const struct rules_source source = { "lab.ini", str_from(policy) };
 	struct worker *w = &kit.worker;
 	struct sandbox *s = &kit.sandbox;
 
@@ -237,9 +245,20 @@ int kit_setup(void **state)
 	s->tenant = 42;
 	memcpy(s->run, "7f3a91", 7);
 	assert_int_equal(name_map_new(1 << 20, &s->names), 0);
-	assert_int_equal(rules_compile(&source, 1, on_diag, NULL, &s->rules),
-			 0);
+	s->rules = compile(kit_policy);
 	return 0;
+}
+
+struct conn_rejudged kit_set_policy(const char *policy)
+{
+	struct sandbox *s = &kit.sandbox;
+	struct ruleset *old = s->rules;
+	struct conn_rejudged what;
+
+	s->rules = compile(policy);
+	conn_rejudge_all(s, REASON_POLICY_RELOAD, &what);
+	rules_unref(old);
+	return what;
 }
 
 int kit_teardown(void **state)

@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #include "audit/record.h"
+#include "proxy/conn.h"
 #include "proxy/sandbox.h"
 #include "proxy/worker.h"
 
@@ -44,6 +45,11 @@ extern struct kit kit;
 
 int kit_setup(void **state);
 int kit_teardown(void **state);		/* nothing may be left over */
+
+/* Another policy from now on, for what is open too.  The one at the start is
+ * kit_policy. */
+extern const char kit_policy[];
+struct conn_rejudged kit_set_policy(const char *policy);
 
 /* A program's connection through the transparent door to @addr, and through
  * the proxy's port; both are the client's end, non-blocking. */

@@ -69,7 +69,9 @@ void zone(void *arg, const struct fake_ask *ask)
 
 	(void)arg;
 	if (!strcmp(name, "silent.example.com") ||
-	    (hold && !strcmp(name, "late.example.com")))
+	    (hold && !strcmp(name, "late.example.com")) ||
+	    (hold && !strcmp(name, "fail6.example.com") &&
+	     ask->q.type == DNS_TYPE_A))
 		return;
 	if (!strcmp(name, "gone.example.com")) {
 		fake_answer(ask, &r, DNS_NXDOMAIN);

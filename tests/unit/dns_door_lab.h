@@ -34,7 +34,8 @@ extern struct name_map *names;
 extern struct dns_door *door;
 extern struct audit_sink *sink;
 extern int client, client6;	/* UDP sockets of the sandbox's */
-extern bool hold;		/* the server keeps silent about "late" */
+extern bool hold;		/* the server keeps silent about "late" and the
+				 * A of "fail6" */
 extern uint16_t next_id;	/* of the next question */
 
 bool door_lab_enter(void);	/* false: said so, and nothing can be tried */

@@ -543,23 +543,94 @@ static void replies_come_from_the_address_that_was_asked(void **state)
 	assert_int_equal(r.answers, 1);
 }
 
-static void a_policy_that_changes_meanwhile_is_in_force(void **state)
+/* Ask, and wait until @n lookups are with the world, which holds its tongue. */
+static void ask_held(const char *name, uint16_t type, unsigned n)
 {
-	struct ruleset *other = compile("[policy]\nname = q\n");
-	struct reply r;
 	struct msg m;
 
-	(void)state;
 	hold = true;
-	question(&m, "late.example.com", DNS_TYPE_A, true);
+	question(&m, name, type, true);
 	assert_int_equal(send(client, m.p, m.n, 0), (ssize_t)m.n);
-	while (fake_count(upstream) == 0)
+	while (fake_count(upstream) < n)
 		turn();
-	dns_door_set_rules(door, other);
+}
+
+static void set_policy(const char *text)
+{
+	struct ruleset *other = compile(text);
+
+	dns_door_set_rules(door, other, 77);
 	rules_unref(other);
-	hold = false;		/* the second try is answered */
+}
+
+static void a_question_that_waits_is_denied_as_soon_as_the_policy_is(
+	void **state)
+{
+	struct reply r;
+
+	(void)state;
+	ask_held("late.example.com", DNS_TYPE_A, 1);
+	set_policy("[policy]\nname = q\n");
+	/* The world is still silent. */
 	receive(client, &r);
 	assert_no(&r, DNS_NXDOMAIN, 15, "host_not_allowed");
+	LAST("\"deny\"", "\"host_not_allowed\"", "\"late.example.com\"");
+}
+
+static void a_question_that_waits_goes_on_while_its_name_is_allowed(
+	void **state)
+{
+	struct reply r;
+
+	(void)state;
+	ask_held("late.example.com", DNS_TYPE_A, 1);
+	set_policy("[policy]\nname = q\n[allow anew]\n"
+		   "hosts = late.example.com\n"
+		   "addresses = 203.0.113.0/24\nreason = lab\n");
+	hold = false;		/* the second try is answered */
+	receive(client, &r);
+	assert_addr(&r.addr, "198.18.1.0");
+	LAST("\"allow\"", "\"anew\"");
+}
+
+static void a_question_about_the_other_family_is_judged_again_too(
+	void **state)
+{
+	struct reply r;
+
+	(void)state;
+	/* AAAA failed, and A is asked to know whether the name lives. */
+	ask_held("fail6.example.com", DNS_TYPE_AAAA, 2);
+	set_policy("[policy]\nname = q\n[allow anew]\n"
+		   "hosts = fail6.example.com\n"
+		   "addresses = 203.0.113.0/24\nreason = lab\n");
+	while (fake_count(upstream) < 4)	/* both, for the new policy */
+		turn();
+	set_policy("[policy]\nname = q\n");
+	receive(client, &r);
+	assert_no(&r, DNS_NXDOMAIN, 15, "host_not_allowed");
+}
+
+static void a_name_that_is_denied_by_now_stands_behind_no_address(
+	void **state)
+{
+	struct reply r;
+
+	(void)state;
+	ask(&r, "api.example.com", DNS_TYPE_A);
+	assert_ptr("0.1.18.198.in-addr.arpa", "api.example.com");
+	set_policy("[policy]\nname = q\n");
+	ask(&r, "0.1.18.198.in-addr.arpa", DNS_TYPE_PTR);
+	assert_int_equal(r.rcode, DNS_NXDOMAIN);
+	ask(&r, "api.example.com", DNS_TYPE_A);
+	assert_no(&r, DNS_NXDOMAIN, 15, "host_not_allowed");
+	/* The address is nobody else's meanwhile, and its own again after. */
+	set_policy("[policy]\nname = q\n[allow a]\n"
+		   "hosts = api.example.com v4.example.com\n"
+		   "addresses = 203.0.113.0/24\nreason = lab\n");
+	ask(&r, "v4.example.com", DNS_TYPE_A);
+	assert_addr(&r.addr, "198.18.1.1");
+	assert_ptr("0.1.18.198.in-addr.arpa", "api.example.com");
 }
 
 static void observing_resolves_and_says_what_it_would_do(void **state)
@@ -636,7 +707,14 @@ int main(void)
 		DOOR_TEST(what_cannot_be_recorded_is_not_resolved),
 		DOOR_TEST(dns_07_a_and_aaaa_from_one_socket_are_both_answered),
 		DOOR_TEST(replies_come_from_the_address_that_was_asked),
-		DOOR_TEST(a_policy_that_changes_meanwhile_is_in_force),
+		DOOR_TEST(
+		 a_question_that_waits_is_denied_as_soon_as_the_policy_is),
+		DOOR_TEST(
+		 a_question_that_waits_goes_on_while_its_name_is_allowed),
+		DOOR_TEST(
+		 a_question_about_the_other_family_is_judged_again_too),
+		DOOR_TEST(
+		 a_name_that_is_denied_by_now_stands_behind_no_address),
 		DOOR_TEST(observing_resolves_and_says_what_it_would_do),
 		DOOR_TEST(the_self_test_is_answered_and_marked),
 		DOOR_TEST(closing_records_what_still_waits),

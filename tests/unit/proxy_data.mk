@@ -33,3 +33,10 @@ TESTS += %D%/conn_http_test
 %C%_conn_http_test_SOURCES = %D%/conn_http_test.c %D%/conn_kit.c %D%/conn_kit.h
 %C%_conn_http_test_CPPFLAGS = $(%C%_conn_test_CPPFLAGS)
 %C%_conn_http_test_LDADD = $(%C%_conn_test_LDADD)
+
+check_PROGRAMS += %D%/conn_rejudge_test
+TESTS += %D%/conn_rejudge_test
+%C%_conn_rejudge_test_SOURCES = %D%/conn_rejudge_test.c %D%/conn_kit.c \
+	%D%/conn_kit.h
+%C%_conn_rejudge_test_CPPFLAGS = $(%C%_conn_test_CPPFLAGS)
+%C%_conn_rejudge_test_LDADD = $(%C%_conn_test_LDADD)

@@ -22,6 +22,7 @@ static const struct record_labels labels = {
 	.sandbox = "box-1",
 	.policy = "ci@sha256:0123456789abcdef",
 	.mode = "enforce",
+	.generation = 3,
 };
 
 static const struct id some_id = { { 0x01, 0x93, 0, 0, 0, 0, 0x70, 0, 0x80 } };
@@ -88,7 +89,8 @@ static void an_open_names_everything_in_fixed_order(void **state)
 		"\"id\":\"01930000-0000-7000-8000-000000000000\","
 		"\"ev\":\"flow_open\",\"act\":\"allow\",\"reason\":\"allowed\","
 		"\"rule\":\"pypi\",\"policy\":\"ci@sha256:0123456789abcdef\","
-		"\"mode\":\"enforce\",\"run\":\"7f3a91\",\"sandbox\":\"box-1\","
+		"\"gen\":3,\"mode\":\"enforce\",\"run\":\"7f3a91\","
+		"\"sandbox\":\"box-1\","
 		"\"via\":\"connect\",\"host\":\"pypi.org\","
 		"\"dst_ip\":\"203.0.113.9\",\"dst_port\":443,"
 		"\"transport\":\"tcp\",\"proto\":\"https\"}");
@@ -229,7 +231,8 @@ static void the_longest_record_fits_and_says_that_it_was_cut(void **state)
 {
 	static char huge[70000];
 	struct ip_addr answers[500];
-	struct record_labels big = { huge, huge, huge, huge };
+	struct record_labels big = { huge, huge, huge, huge,
+				     UINT32_MAX };
 	struct buf out = BUF_INIT(RECORD_LINE_MAX);
 	struct record r = flow(RECORD_FLOW_CLOSE);
 	struct str s = str_make(huge, sizeof(huge) - 1);
@@ -264,6 +267,28 @@ static void the_longest_record_fits_and_says_that_it_was_cut(void **state)
 	assert_true(json_array_size(json_object_get(o, "answers")) >= 4);
 	json_decref(o);
 	buf_done(&out);
+}
+
+static void a_change_of_policy_says_what_became_of_flows_POL_04(void **state)
+{
+	struct record r = { .event = RECORD_POLICY, .act = RECORD_ACT_NONE,
+			    .rcode = -1, .dur_ms = -1, .flows_kept = 7 };
+	json_t *o = parsed(&r);
+
+	(void)state;
+	assert_string_equal(text_of(o, "ev"), "policy_reload");
+	assert_int_equal(json_integer_value(json_object_get(o, "gen")), 3);
+	assert_int_equal(json_integer_value(
+			 json_object_get(o, "flows_kept")), 7);
+	assert_true(json_is_integer(json_object_get(o, "flows_ended")));
+	json_decref(o);
+	r.event = RECORD_POLICY_FAILED;
+	r.error = STR("ci.ini:3: unknown key");
+	o = parsed(&r);
+	assert_string_equal(text_of(o, "ev"), "policy_reload_failed");
+	assert_string_equal(text_of(o, "error"), "ci.ini:3: unknown key");
+	assert_null(json_object_get(o, "flows_kept"));
+	json_decref(o);
 }
 
 static void a_cut_never_splits_a_character(void **state)
@@ -329,6 +354,8 @@ int main(void)
 		cmocka_unit_test(a_query_string_is_never_written),
 		cmocka_unit_test(
 			the_longest_record_fits_and_says_that_it_was_cut),
+		cmocka_unit_test(
+		    a_change_of_policy_says_what_became_of_flows_POL_04),
 		cmocka_unit_test(a_cut_never_splits_a_character),
 		cmocka_unit_test(a_full_buffer_stays_as_it_was),
 		cmocka_unit_test(every_word_is_named_once),

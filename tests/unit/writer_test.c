@@ -160,6 +160,36 @@ static void records_are_in_the_file_after_a_flush(void **state)
 	close(fd);
 }
 
+static void records_behind_a_change_are_of_the_new_policy(void **state)
+{
+	const struct record_labels other = { .policy = "new@sha256:00",
+					     .mode = "observe",
+					     .generation = 2 };
+	struct buf text = BUF_INIT(FILE_MAX);
+	struct rig *rig = *state;
+	struct record r = record_of("a.example");
+	const char *second;
+	int fd = temp_file();
+
+	new_sink(rig, keep(fd));
+	assert_int_equal(audit_post(rig->s, &r), 0);
+	audit_sink_set_policy(rig->s, &other);
+	assert_int_equal(audit_post(rig->s, &r), 0);
+	assert_int_equal(audit_sink_flush(rig->s, FLUSH_MS), 0);
+	assert_int_equal(check_file(fd, 0).lines, 2);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	assert_int_equal(fd_read_all(fd, &text), 0);
+	assert_int_equal(buf_add_char(&text, '\0'), 0);
+	second = strchr(text.p, '\n');
+	assert_null(memmem(text.p, (size_t)(second - text.p), "new@", 4));
+	assert_non_null(strstr(second, "\"policy\":\"new@sha256:00\","
+			       "\"gen\":2,\"mode\":\"observe\","
+			       "\"run\":\"7f3a91\""));
+	buf_done(&text);
+	audit_sink_free(rig->s);
+	close(fd);
+}
+
 /* LOG-18: what is queued is written before the end, without a flush. */
 static void freeing_the_writer_writes_what_is_queued(void **state)
 {
@@ -639,6 +669,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(records_are_in_the_file_after_a_flush),
+		T(records_behind_a_change_are_of_the_new_policy),
 		T(freeing_the_writer_writes_what_is_queued),
 		T(threads_share_a_sink_without_tearing_lines),
 		T(a_full_disk_makes_the_sink_refuse_and_it_recovers),
