@@ -8,6 +8,7 @@ noinst_LIBRARIES += %D%/librules.a
 	%D%/rules.h %D%/ruleset.h %D%/rules_ast.h \
 	%D%/rules_allow.c \
 	%D%/rules_check.c \
+	%D%/rules_compare.c \
 	%D%/rules_compile.c \
 	%D%/rules_match.c \
 	%D%/rules_parse.c \
