@@ -196,6 +196,8 @@ static size_t size_of(uint16_t type)
 		return sizeof(struct plug_refused);
 	case PLUG_CLOSED:
 		return sizeof(struct plug_closed);
+	case PLUG_SWAPPED:
+		return sizeof(struct plug_swapped);
 	default:
 		return 0;
 	}
@@ -228,9 +230,23 @@ int handover_read(int plug, union handover_msg *ret)
 		end_text(m.ready.name, sizeof(m.ready.name));
 	} else if (m.head.type == PLUG_REFUSED) {
 		end_text(m.refused.text, sizeof(m.refused.text));
+	} else if (m.head.type == PLUG_SWAPPED) {
+		end_text(m.swapped.digest, sizeof(m.swapped.digest));
+		end_text(m.swapped.name, sizeof(m.swapped.name));
+		end_text(m.swapped.text, sizeof(m.swapped.text));
 	}
 	*ret = m;
 	return 0;
+}
+
+int handover_swap(int plug, uint32_t serial, int policy_fd)
+{
+	const struct plug_swap m = {
+		.head = { PLUG_MAGIC, PLUG_VERSION, PLUG_SWAP },
+		.serial = serial,
+	};
+
+	return fd_send_msg(plug, &m, sizeof(m), &policy_fd, 1);
 }
 
 int handover_close(int plug)

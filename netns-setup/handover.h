@@ -44,6 +44,7 @@ union handover_msg {
 	struct plug_ready ready;
 	struct plug_refused refused;
 	struct plug_closed closed;
+	struct plug_swapped swapped;
 };
 
 /**
@@ -51,6 +52,9 @@ union handover_msg {
  * Return: 0; -EPIPE at the end of the connection; -EPROTO; or -errno
  */
 NODISCARD int handover_read(int plug, union handover_msg *ret);
+
+/* Another policy for the run, borrowed: PLUG_SWAPPED with @serial follows. */
+NODISCARD int handover_swap(int plug, uint32_t serial, int policy_fd);
 
 /* Say that the run is over; PLUG_CLOSED follows. */
 NODISCARD int handover_close(int plug);

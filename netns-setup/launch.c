@@ -394,10 +394,21 @@ static void catch_up(struct launch *l)
 
 /* --- what the daemon says ------------------------------------------------------ */
 
+static void set_policy(struct launch *l, const char *name, const char *digest)
+{
+	struct buf label = BUF_INIT(sizeof(l->result.policy));
+
+	if (!buf_printf(&label, "%s@sha256:%s", name, digest) &&
+	    label.n < sizeof(l->result.policy)) {
+		memcpy(l->result.policy, label.p, label.n);
+		l->result.policy[label.n] = '\0';
+	}
+	buf_done(&label);
+}
+
 static void on_ready(struct launch *l, const struct plug_ready *ready)
 {
 	const struct step go = { .type = STEP_GO };
-	struct buf name = BUF_INIT(sizeof(l->result.policy));
 	int e;
 
 	if (l->state != LAUNCH_PLUG) {
@@ -405,12 +416,7 @@ static void on_ready(struct launch *l, const struct plug_ready *ready)
 				     "turn"));
 		return;
 	}
-	e = buf_printf(&name, "%s@sha256:%s", ready->name, ready->digest);
-	if (!e && name.n < sizeof(l->result.policy)) {
-		memcpy(l->result.policy, name.p, name.n);
-		l->result.policy[name.n] = '\0';
-	}
-	buf_done(&name);
+	set_policy(l, ready->name, ready->digest);
 	/* Where S has gone, its report says why. */
 	e = step_send(l->step, &go, NULL, 0);
 	if (e && e != -EPIPE && e != -ECONNRESET)
@@ -446,6 +452,12 @@ static void on_closed(struct launch *l, const struct plug_closed *closed)
 	set_state(l, LAUNCH_OVER);
 }
 
+static void on_swapped(struct launch *l, const struct plug_swapped *swapped)
+{
+	if (swapped->ok)
+		set_policy(l, swapped->name, swapped->digest);
+}
+
 static void on_plug(struct launch *l)
 {
 	union handover_msg m;
@@ -461,6 +473,8 @@ static void on_plug(struct launch *l)
 				     m.refused.text));
 	else if (m.head.type == PLUG_READY)
 		on_ready(l, &m.ready);
+	else if (m.head.type == PLUG_SWAPPED)
+		on_swapped(l, &m.swapped);
 	else
 		on_closed(l, &m.closed);
 }

@@ -9,13 +9,23 @@
  *							and at each change
  *	BROKER_REOPEN	->
  *			<-	BROKER_LOG + descriptor, or an errno
+ *	BROKER_RELOAD	->
+ *			<-	BROKER_POLICIES		then, and at each change
+ *			<-	BROKER_POLICY + name, descriptor	for each file
+ *			<-	BROKER_POLICIES_END
  *
  * The end of the connection ends the broker, whatever ended the daemon.
+ *
+ * A policy's text travels as a sealed memfd, so that its size does not matter.
+ * The broker waits where the daemon does not come to read; a daemon that asks
+ * does not wait.
  *
  * Following a file means watching (inotify) the directory of its path, of each
  * symbolic link's target behind it, and the file at the end: editors rename,
  * resolvconf and systemd swap links, containers write through a bind mount,
- * whose directory hears nothing.  Where a directory does not exist, the
+ * whose directory hears nothing.  A directory is followed in the same way, and
+ * hears of the files in it: a link that is swapped there, as Kubernetes does
+ * with "..data", is a change like any other.  Where a directory does not exist, the
  * nearest one above it that does is watched.  Watches are set before the file
  * is read, so that no change falls in between; and the read waits until
  * BROKER_QUIET_MS have passed without an event, so that a file that is just
@@ -41,9 +51,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "proxy/broker.h"
+#include "proxy/policies.h"
 
 #define BROKER_LINKS_MAX	8	/* symbolic links in a row */
-#define BROKER_WATCHES_MAX	(2 * (BROKER_LINKS_MAX + 1))
+#define BROKER_WATCHES_MAX	256	/* of a file's way, or all policies' */
 #define BROKER_QUIET_MS		20
 #define BROKER_QUIET_TURNS	50	/* then read all the same */
 #define BROKER_EVENTS		(IN_CREATE | IN_DELETE | IN_MOVED_FROM | \
@@ -54,11 +65,17 @@ enum broker_type {
 	BROKER_CONF = 1,
 	BROKER_REOPEN,
 	BROKER_LOG,
+	BROKER_RELOAD,
+	BROKER_POLICIES,
+	BROKER_POLICY,
+	BROKER_POLICIES_END,
 };
 
 struct broker_head {
 	uint32_t type;
 	int32_t err;
+	uint32_t serial;	/* of a RELOAD, and of what answers it */
+	uint32_t asked;		/* POLICIES: by a RELOAD */
 };
 
 struct broker_msg {
@@ -93,6 +110,7 @@ int broker_open_log(const char *path, int *ret_fd)
 
 struct follow {
 	const char *path;
+	bool policies;			/* a directory of them */
 	int fd;				/* inotify */
 	int watch[BROKER_WATCHES_MAX];
 	size_t n;
@@ -166,38 +184,59 @@ static bool follow_link(char path[PATH_MAX])
 	return len > 0 && len < PATH_MAX;
 }
 
-static void follow_set_watches(struct follow *f)
+/* The directory of @path, and of each link's target behind it. */
+static void follow_add_way(struct follow *f, const char *to)
 {
-	int old[BROKER_WATCHES_MAX];
-	size_t i, nold = f->n;
 	char path[PATH_MAX];
-	int len = snprintf(path, sizeof(path), "%s", f->path);
+	int len = snprintf(path, sizeof(path), "%s", to);
 	unsigned links;
 
 	if (len < 0 || (size_t)len >= sizeof(path))
 		return;
-	memcpy(old, f->watch, sizeof(old));
-	f->n = 0;
 	for (links = 0; links <= BROKER_LINKS_MAX; links++) {
 		follow_add_dir_of(f, path);
 		if (!follow_link(path))
 			break;
 	}
 	follow_add(f, path);
+}
+
+static int follow_add_policy(void *arg, struct str name, const char *path)
+{
+	char to[2];
+
+	(void)name;
+	/* A plain file's directory is watched already. */
+	if (readlink(path, to, sizeof(to)) > 0)
+		follow_add_way(arg, path);
+	return 0;
+}
+
+static void follow_set_watches(struct follow *f)
+{
+	int old[BROKER_WATCHES_MAX];
+	size_t i, nold = f->n;
+
+	memcpy(old, f->watch, sizeof(old));
+	f->n = 0;
+	follow_add_way(f, f->path);
+	/* One that cannot be listed is told of when it is read. */
+	if (f->policies)
+		(void)!policies_list(f->path, follow_add_policy, f);
 	for (i = 0; i < nold; i++)
 		if (!follow_has(f->watch, f->n, old[i]))
 			(void)inotify_rm_watch(f->fd, old[i]);
 }
 
-static int broker_send(int sock, uint32_t type, int err, struct str text,
-		       int fd)
+static int broker_send(int sock, const struct broker_head *head,
+		       struct str text, int fd)
 {
 	struct broker_msg msg;
 
-	msg.head.type = type;
-	msg.head.err = err;
+	msg.head = *head;
+	text.n = MIN(text.n, sizeof(msg.text));
 	if (text.n)
-		memcpy(msg.text, text.p, MIN(text.n, sizeof(msg.text)));
+		memcpy(msg.text, text.p, text.n);
 	return fd_send_msg(sock, &msg, sizeof(msg.head) + text.n, &fd,
 			   fd >= 0 ? 1 : 0);
 }
@@ -222,7 +261,8 @@ static int follow_tell(struct follow *f, int sock)
 	}
 	buf_done(&f->text);
 	f->text = now;
-	return broker_send(sock, BROKER_CONF, 0, buf_str(&now), -1);
+	return broker_send(sock, &(struct broker_head){ .type = BROKER_CONF },
+			   buf_str(&now), -1);
 }
 
 /* Read events away until none came for BROKER_QUIET_MS. */
@@ -239,74 +279,136 @@ static void follow_settle(struct follow *f)
 		 poll(&p, 1, BROKER_QUIET_MS) > 0);
 }
 
+/* --- policies ------------------------------------------------------------ */
+
+static int policy_send(void *arg, const struct policy_file *file)
+{
+	CLEANUP(fd_closep) int fd = -1;
+	struct broker_head head = { .type = BROKER_POLICY, .err = file->err };
+	const int *sock = arg;
+
+	if (head.err == 0)
+		head.err = fd_memfd("policy", file->text, &fd);
+	return broker_send(*sock, &head, file->name, fd);
+}
+
+/* Watches are set before files are read: what changes meanwhile is seen. */
+static int policies_send(struct follow *f, int sock, uint32_t serial,
+			 bool asked)
+{
+	struct broker_head head = {
+		.type = BROKER_POLICIES, .serial = serial, .asked = asked,
+	};
+	int err;
+
+	follow_set_watches(f);
+	err = broker_send(sock, &head, STR_NONE, -1);
+	if (err < 0)
+		return err;
+	head.type = BROKER_POLICIES_END;
+	head.err = policies_read(f->path, policy_send, &sock);
+	if (head.err == -EPIPE || head.err == -ECONNRESET)
+		return head.err;
+	return broker_send(sock, &head, STR_NONE, -1);
+}
+
 /* --- the broker's loop --------------------------------------------------- */
 
-static int broker_answer(int sock, const struct broker_config *config)
+struct broker_own {
+	const struct broker_config *config;
+	int sock;
+	struct follow conf, policies;	/* .fd -1: not followed */
+	uint32_t serial;		/* of the last RELOAD */
+};
+
+static int broker_answer(struct broker_own *o)
 {
 	CLEANUP(fd_closep) int fd = -1;
 	struct broker_head head;
 	int fds[FD_PASS_MAX];
 	size_t n, nfds, i;
-	int err = fd_recv_msg(sock, &head, sizeof(head), &n, fds, &nfds);
+	int err = fd_recv_msg(o->sock, &head, sizeof(head), &n, fds, &nfds);
 
 	for (i = 0; err == 0 && i < nfds; i++)
 		close(fds[i]);
 	if (err < 0 || n == 0)
 		return -EPIPE;	/* the daemon is gone */
+	if (n == sizeof(head) && head.type == BROKER_RELOAD &&
+	    o->config->policies) {
+		o->serial = head.serial;
+		return policies_send(&o->policies, o->sock, o->serial, true);
+	}
 	if (n != sizeof(head) || head.type != BROKER_REOPEN)
 		return -EPROTO;
 	err = -ENOENT;
-	if (config->log_path)
-		err = broker_open_log(config->log_path, &fd);
-	return broker_send(sock, BROKER_LOG, err, STR_NONE, fd);
+	if (o->config->log_path)
+		err = broker_open_log(o->config->log_path, &fd);
+	return broker_send(o->sock, &(struct broker_head){
+			   .type = BROKER_LOG, .err = err }, STR_NONE, fd);
 }
 
-static void broker_loop(int sock, const struct broker_config *config,
-			struct follow *f)
+static void broker_loop(struct broker_own *o)
 {
 	struct pollfd p[] = {
-		{ .fd = sock, .events = POLLIN },
-		{ .fd = f->fd, .events = POLLIN },
+		{ .fd = o->sock, .events = POLLIN },
+		{ .fd = o->conf.fd, .events = POLLIN },
+		{ .fd = o->policies.fd, .events = POLLIN },
 	};
-	int err = follow_tell(f, sock);
+	int err = follow_tell(&o->conf, o->sock);
 
+	if (o->config->policies)
+		follow_set_watches(&o->policies);
 	while (err == 0) {
 		if (poll(p, ARRAY_SIZE(p), -1) < 0 && errno != EINTR)
 			return;
 		if (p[1].revents) {
-			follow_settle(f);
-			err = follow_tell(f, sock);
+			follow_settle(&o->conf);
+			err = follow_tell(&o->conf, o->sock);
+		}
+		if (err == 0 && p[2].revents) {
+			follow_settle(&o->policies);
+			err = policies_send(&o->policies, o->sock, o->serial,
+					    false);
 		}
 		if (err == 0 && p[0].revents)
-			err = broker_answer(sock, config);
+			err = broker_answer(o);
 	}
+}
+
+static int follow_open(const char *path)
+{
+	int fd = path ? inotify_init1(IN_CLOEXEC | IN_NONBLOCK) : -1;
+
+	if (path && fd < 0)
+		log_error("inotify: %s; changes of %s are not followed",
+			  strerror(errno), path);
+	return fd;
 }
 
 NORETURN static void broker_main_child(int sock,
 				       const struct broker_config *config,
 				       struct str known)
 {
-	struct follow f = {
-		.path = config->resolv_conf,
-		.text = BUF_INIT(BROKER_CONF_MAX),
+	struct broker_own o = {
+		.config = config,
+		.sock = STDERR_FILENO + 1,
+		.conf = { .path = config->resolv_conf,
+			  .text = BUF_INIT(BROKER_CONF_MAX) },
+		.policies = { .path = config->policies, .policies = true },
 	};
 
 	/* Nothing of the daemon's but stderr and our end of the pair: no end
 	 * of a control connection may outlive it here. */
-	if (dup2(sock, STDERR_FILENO + 1) < 0 ||
-	    close_range(STDERR_FILENO + 2, ~0u, 0) < 0)
+	if (dup2(sock, o.sock) < 0 || close_range(o.sock + 1, ~0u, 0) < 0)
 		_exit(1);
-	sock = STDERR_FILENO + 1;
 	(void)prctl(PR_SET_NAME, "penstock-broker", 0, 0, 0);
-	f.fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	if (f.fd < 0)
-		log_error("inotify: %s; changes of %s are not followed",
-			  strerror(errno), f.path);
-	if (buf_add_str(&f.text, known) < 0)
+	o.conf.fd = follow_open(config->resolv_conf);
+	o.policies.fd = follow_open(config->policies);
+	if (buf_add_str(&o.conf.text, known) < 0)
 		_exit(1);
 	if (config->drop && config->drop(config->drop_arg) < 0)
 		_exit(1);
-	broker_loop(sock, config, &f);
+	broker_loop(&o);
 	_exit(0);
 }
 
@@ -314,6 +416,7 @@ NORETURN static void broker_main_child(int sock,
 
 struct broker {
 	int sock;
+	bool has_policies;
 	struct event *event;
 	struct broker_events events;
 	void *arg;
@@ -344,6 +447,7 @@ int broker_fork(const struct broker_config *config, struct str known,
 	if (pid == 0)
 		broker_main_child(theirs, config, known);
 	b->sock = fd_take(&ours);
+	b->has_policies = config->policies;
 	*ret = b;
 	return 0;
 }
@@ -357,16 +461,34 @@ static void broker_lost(struct broker *b)
 
 static void broker_on_message(struct broker *b, size_t n, int *fd)
 {
-	if (n < sizeof(b->msg.head))
+	const struct broker_head *head = &b->msg.head;
+	const struct broker_events *on = &b->events;
+	struct str text;
+
+	if (n < sizeof(*head))
 		return;
-	if (b->msg.head.type == BROKER_CONF)
-		b->events.on_conf(b->arg, str_make(b->msg.text,
-						   n - sizeof(b->msg.head)));
-	else if (b->msg.head.type == BROKER_LOG && *fd >= 0)
-		b->events.on_log(b->arg, fd_take(fd));
-	else if (b->msg.head.type == BROKER_LOG)
-		b->events.on_log(b->arg, b->msg.head.err < 0 ?
-				 b->msg.head.err : -EPROTO);
+	text = str_make(b->msg.text, n - sizeof(*head));
+	switch (head->type) {
+	case BROKER_CONF:
+		on->on_conf(b->arg, text);
+		break;
+	case BROKER_LOG:
+		on->on_log(b->arg, *fd >= 0 ? fd_take(fd) :
+			   head->err < 0 ? head->err : -EPROTO);
+		break;
+	case BROKER_POLICIES:
+		on->on_policies(b->arg, head->asked);
+		break;
+	case BROKER_POLICY:
+		on->on_policy(b->arg, text, *fd >= 0 ? 0 :
+			      head->err < 0 ? head->err : -EPROTO, *fd);
+		break;
+	case BROKER_POLICIES_END:
+		on->on_policies_end(b->arg, head->serial, head->err);
+		break;
+	default:
+		break;
+	}
 }
 
 static void broker_cb(evutil_socket_t sock, short what, void *arg)
@@ -406,13 +528,24 @@ int broker_start(struct broker *b, struct event_base *base,
 	return 0;
 }
 
-int broker_reopen(struct broker *b)
+static int broker_ask(struct broker *b, const struct broker_head *head)
 {
-	static const struct broker_head head = { .type = BROKER_REOPEN };
-
 	if (b->sock < 0)
 		return -EPIPE;
-	return fd_send_msg(b->sock, &head, sizeof(head), NULL, 0);
+	return fd_send_msg(b->sock, head, sizeof(*head), NULL, 0);
+}
+
+int broker_reopen(struct broker *b)
+{
+	return broker_ask(b, &(struct broker_head){ .type = BROKER_REOPEN });
+}
+
+int broker_reload(struct broker *b, uint32_t serial)
+{
+	if (!b->has_policies)
+		return -ENOENT;
+	return broker_ask(b, &(struct broker_head){
+			  .type = BROKER_RELOAD, .serial = serial });
 }
 
 void broker_free(struct broker *b)

@@ -10,8 +10,22 @@
  *				 <-	PLUG_READY, or PLUG_REFUSED with words
  *	... the command runs; the end of this connection is the end of the run:
  *	the daemon then closes every socket of the sandbox within a second ...
+ *	PLUG_SWAP + policy	 ->	another policy for this run, any time after
+ *				 <-	PLUG_SWAPPED: judged again is all that lives,
+ *					or why the old one stays
+ *				 <-	PLUG_SWAPPED with serial 0: the service's own
+ *					policy changed, and the run follows it
  *	PLUG_CLOSE		 ->
  *				 <-	PLUG_CLOSED, after the last record is written
+ *
+ * A connection that carries no run may ask a service to read its policies anew:
+ *
+ *	PLUG_RELOAD		 ->
+ *				 <-	PLUG_RELOADED when every worker has them
+ *
+ * The launcher of a run answers PLUG_SWAP with PLUG_SWAPPED on a socket of its
+ * own (CONTROL_NAME in the run's directory); without a descriptor it means the
+ * files that the run was started with, read anew.
  *
  * The daemon checks every descriptor (family, type, listening, bound address,
  * one SO_NETNS_COOKIE for all, which is not its own) before it trusts one.
@@ -22,7 +36,7 @@
 #include <stdint.h>
 
 #define PLUG_MAGIC	0x4b4c5350u	/* "PSLK" */
-#define PLUG_VERSION	1
+#define PLUG_VERSION	2
 
 #define PLUG_RUN_MAX		40	/* bytes with NUL */
 #define PLUG_LABEL_MAX		64
@@ -30,6 +44,9 @@
 #define PLUG_NAME_MAX		64
 #define PLUG_TEXT_MAX		512
 #define PLUG_POLICY_MAX		(16u << 20)	/* bytes of policy text */
+
+/* Beside the records in a run's own directory, for its owner and root. */
+#define CONTROL_NAME		"control.sock"
 
 /* Ports and addresses that the sandbox side of the contract fixes. */
 #define PLUG_HTTP_ADDR		"127.0.0.1"
@@ -56,6 +73,10 @@ enum plug_type {
 	PLUG_REFUSED,
 	PLUG_CLOSE,
 	PLUG_CLOSED,
+	PLUG_SWAP,
+	PLUG_SWAPPED,
+	PLUG_RELOAD,
+	PLUG_RELOADED,
 };
 
 /*
@@ -110,6 +131,34 @@ struct plug_ready {
 struct plug_refused {
 	struct plug_head head;
 	char text[PLUG_TEXT_MAX];	/* what is wrong and the mend */
+};
+
+struct plug_swap {
+	struct plug_head head;
+	uint32_t serial;		/* the sender's, told back; not 0 */
+	uint32_t reserved;		/* 0 */
+};
+
+struct plug_swapped {
+	struct plug_head head;
+	uint32_t serial;		/* 0: nobody asked on this connection */
+	uint32_t ok;			/* 0: @text says why the old one stays */
+	uint32_t generation;		/* of the policy in force, in this run */
+	uint32_t rules;
+	uint32_t kept, ended;		/* flows that were open */
+	char digest[20];
+	char name[PLUG_NAME_MAX];
+	char text[PLUG_TEXT_MAX];
+};
+
+struct plug_reloaded {
+	struct plug_head head;
+	uint32_t ok;			/* 0: @text has the faults, by lines */
+	uint32_t policies;		/* that can be named now */
+	uint32_t changed, failed;	/* policies */
+	uint32_t runs;			/* that have another one by now */
+	uint32_t kept, ended;		/* flows of theirs that were open */
+	char text[PLUG_TEXT_MAX];
 };
 
 struct plug_closed {

@@ -19,9 +19,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <malloc.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -64,6 +66,8 @@ struct daemon {
 	struct worker *worker[CONFIG_WORKERS_MAX];
 	size_t nworkers;
 	struct plug *plug;
+	struct plug_reload *reload;	/* while the broker reads policies */
+	bool reload_asked;
 	bool draining;
 };
 
@@ -229,6 +233,7 @@ static int main_fork_broker(struct daemon *d)
 	struct broker_config config = {
 		.resolv_conf = d->resolv_conf,
 		.log_path = d->service.config.log,
+		.policies = d->service.config.policies,
 		.drop = main_drop_broker_child,
 		.drop_arg = d,
 	};
@@ -327,12 +332,66 @@ static void main_on_log(void *arg, int fd_or_err)
 	log_info("%s: opened anew", d->service.config.log);
 }
 
+static void main_on_policies(void *arg, bool asked)
+{
+	struct daemon *d = arg;
+
+	/* One that was broken off brought what it brought. */
+	if (d->reload)
+		plug_reload_end(d->reload, 0, d->service.config.policies,
+				-ECANCELED);
+	d->reload = NULL;
+	d->reload_asked = asked;
+	if (plug_reload_begin(d->plug, &d->reload) < 0)
+		log_error("%s: out of memory; the policies stay as they were",
+			  d->service.config.policies);
+}
+
+static void main_on_policy(void *arg, struct str name, int err, int fd)
+{
+	CLEANUP(buf_done) struct buf text = BUF_INIT(PLUG_POLICY_MAX);
+	const struct daemon *d = arg;
+	char path[PATH_MAX];
+	struct policy_file file = { .name = name, .path = path, .err = err };
+	struct plug_why why;
+	int n = snprintf(path, sizeof(path), "%s/%.*s" POLICIES_ENDING,
+			 d->service.config.policies, STR_ARG(name));
+
+	if (!d->reload || n < 0 || (size_t)n >= sizeof(path))
+		return;
+	if (err == 0 && plug_read_policy(fd, &text, &why) < 0)
+		file.err = -EIO;
+	else
+		file.text = buf_str(&text);
+	plug_reload_file(d->reload, &file, d->reload_asked);
+}
+
+static void main_on_policies_end(void *arg, uint32_t serial, int err)
+{
+	struct daemon *d = arg;
+	struct plug_reload *r = d->reload;
+
+	d->reload = NULL;
+	if (r)
+		plug_reload_end(r, serial, d->service.config.policies, err);
+	else
+		plug_reload_fail(d->plug, "out of memory; the policies stay as they were");
+}
+
+static int main_on_reload(void *arg, uint32_t serial)
+{
+	const struct daemon *d = arg;
+
+	return broker_reload(d->broker, serial);
+}
+
 static void main_on_broker_gone(void *arg)
 {
 	const struct daemon *d = arg;
 
-	log_error("the broker is gone: changes of %s are not followed and the log cannot be reopened until a restart",
+	log_error("the broker is gone: changes of %s and of policies are not followed and the log cannot be reopened until a restart",
 		  d->resolv_conf);
+	plug_reload_fail(d->plug, "the process that reads the policies is gone: restart the service");
 }
 
 static int main_make_workers(struct daemon *d)
@@ -368,10 +427,10 @@ static int main_make_plug(struct daemon *d)
 		.writer = d->writer,
 		.own_netns = d->own_netns,
 		.service = d->opts.private ? NULL : &d->service.config,
-		.policy = d->service.policy,
-		.npolicies = d->service.npolicies,
+		.policies = &d->service.policies,
 		.log_fd = d->log_fd,
 		.on_idle = main_on_idle,
+		.on_reload = main_on_reload,
 		.arg = d,
 	};
 
@@ -415,14 +474,18 @@ static void main_on_term(struct daemon *d)
 
 static void main_on_hup(struct daemon *d)
 {
+	const struct config *c = &d->service.config;
 	int err;
 
-	if (!d->service.config.log)
-		return;
-	err = broker_reopen(d->broker);
+	err = c->log ? broker_reopen(d->broker) : 0;
 	if (err < 0)
-		log_error("%s: cannot be reopened: %s",
-			  d->service.config.log, strerror(-err));
+		log_error("%s: cannot be reopened: %s", c->log,
+			  strerror(-err));
+	err = c->policies ? broker_reload(d->broker,
+					  plug_reload_serial(d->plug)) : 0;
+	if (err < 0)
+		log_error("%s: cannot be read anew: %s", c->policies,
+			  strerror(-err));
 }
 
 static void main_signal_cb(evutil_socket_t fd, short what, void *arg)
@@ -442,7 +505,8 @@ static void main_signal_cb(evutil_socket_t fd, short what, void *arg)
 static int main_make_events(struct daemon *d)
 {
 	static const struct broker_events events = {
-		main_on_conf, main_on_log, main_on_broker_gone,
+		main_on_conf, main_on_log, main_on_policies, main_on_policy,
+		main_on_policies_end, main_on_broker_gone,
 	};
 	int err;
 
@@ -510,7 +574,7 @@ static int main_serve(struct daemon *d)
 	if (!d->opts.private)
 		log_info("ready: %s, workers: %zu, policies: %zu",
 			 d->service.config.plug, d->nworkers,
-			 d->service.npolicies);
+			 d->service.policies.n);
 	return event_base_loop(d->base, EVLOOP_NO_EXIT_ON_EMPTY) < 0
 		? -EIO : 0;
 }
@@ -522,6 +586,9 @@ static void main_end(struct daemon *d)
 	for (i = 0; i < d->nworkers; i++)
 		if (d->worker[i])
 			worker_join(d->worker[i]);
+	if (d->reload)
+		plug_reload_end(d->reload, 0, d->service.config.policies,
+				-ECANCELED);
 	plug_free(d->plug);
 	for (i = 0; i < d->nworkers; i++) {
 		if (d->worker[i])

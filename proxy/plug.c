@@ -19,6 +19,9 @@
  *   from       to         by                   because
  *   WAITING    PLACING    plug_on_open()       the plug is as it should be
  *   WAITING    GONE       plug_conn_refuse()   it is not; or nobody spoke
+ *   WAITING    ASKING     plug_on_reload()     no run: the service's policies are
+ *                                              to be read anew (plug_swap.c)
+ *   ASKING     GONE       reload_answer()      and every worker has them
  *   PLACING    RUNNING    plug_on_placed()     the worker has the sandbox
  *   PLACING    ENDING     plug_on_placed()     but the launcher is gone again
  *   PLACING    FLUSHING   plug_on_placed()     the worker could not make it
@@ -36,7 +39,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <event2/event.h>
 
@@ -44,14 +46,9 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "proxy/conn.h"
-#include "proxy/plug.h"
-#include "proxy/plug_check.h"
-#include "proxy/plug_peer.h"
-#include "proxy/sandbox.h"
+#include "proxy/plug_own.h"
 #include "proxy/worker.h"
 #include "rules/rules.h"
 
@@ -60,22 +57,13 @@
 #define PLUG_FLUSH_WAIT_MS	1
 #define PLUG_FLUSH_STEP_MS	1	/* doubled each time */
 
-enum plug_state {
-	PLUG_WAITING,
-	PLUG_PLACING,
-	PLUG_RUNNING,
-	PLUG_ENDING,
-	PLUG_FLUSHING,
-	PLUG_GONE,
-
-	PLUG_STATES
-};
-
 static const struct {
 	const char *name;
 	uint32_t next;
 } plug_states[] = {
-	[PLUG_WAITING]  = { "waiting",  BIT(PLUG_PLACING) | BIT(PLUG_GONE) },
+	[PLUG_WAITING]  = { "waiting",  BIT(PLUG_ASKING) | BIT(PLUG_PLACING) |
+					BIT(PLUG_GONE) },
+	[PLUG_ASKING]   = { "asking",   BIT(PLUG_GONE) },
 	[PLUG_PLACING]  = { "placing",  BIT(PLUG_RUNNING) | BIT(PLUG_ENDING) |
 					BIT(PLUG_FLUSHING) },
 	[PLUG_RUNNING]  = { "running",  BIT(PLUG_ENDING) },
@@ -85,48 +73,15 @@ static const struct {
 };
 _Static_assert(ARRAY_SIZE(plug_states) == PLUG_STATES, "name every state");
 
-struct plug {
-	struct plug_config config;
-	struct mailbox *mailbox;
-	struct list conns;
-	size_t nconns;
-	int listen_fd;
-	struct event *accepting, *backoff;
-	size_t *load;			/* sandboxes of each worker */
-};
-
-struct plug_conn {
-	struct list node;
-	struct plug *plug;
-	enum plug_state state;
-	int fd;
-	bool peer_gone, end_asked;
-	enum reason why;		/* of the end */
-	struct plug_peer peer;
-	struct event *read, *timer;
-	/* from PLACING on */
-	struct mail mail;
-	struct plug_open open;
-	struct sandbox_config config;
-	size_t worker;			/* index */
-	struct sandbox *sandbox;
-	struct audit_sink *sink;
-	bool own_records;		/* a log of its own, ours is the tee */
-	int placed;			/* sandbox_new()'s return */
-	struct plug_ready ready;
-	int64_t started_ms, flush_until_ms;
-	int flush_step_ms;
-	uint64_t bytes_up, bytes_down;
-};
-
 static void plug_conn_check(const struct plug_conn *c)
 {
 	REQUIRE(c->fd >= 0 || c->state == PLUG_GONE);
-	REQUIRE(c->sink || c->state == PLUG_WAITING || c->state == PLUG_GONE);
+	REQUIRE(c->sink || c->state == PLUG_WAITING ||
+		c->state == PLUG_ASKING || c->state == PLUG_GONE);
 	REQUIRE(c->sandbox || c->state != PLUG_RUNNING);
 }
 
-static void plug_set_state(struct plug_conn *c, enum plug_state to)
+void plug_set_state(struct plug_conn *c, enum plug_state to)
 {
 	REQUIRE(plug_states[c->state].next & BIT(to));
 	log_debug("run %s: %s -> %s", c->open.run[0] ? c->open.run : "-",
@@ -137,7 +92,7 @@ static void plug_set_state(struct plug_conn *c, enum plug_state to)
 
 /* --- the end of a connection ---------------------------------------------------- */
 
-static void plug_conn_free(struct plug_conn *c)
+void plug_conn_free(struct plug_conn *c)
 {
 	struct plug *p = c->plug;
 
@@ -146,6 +101,7 @@ static void plug_conn_free(struct plug_conn *c)
 	if (c->timer)
 		event_free(c->timer);
 	fd_closep(&c->fd);
+	plug_drop_swaps(c);
 	/* It writes on in the background, should anything be left. */
 	if (c->sink)
 		audit_sink_free(c->sink);
@@ -156,14 +112,17 @@ static void plug_conn_free(struct plug_conn *c)
 		p->config.on_idle(p->config.arg);
 }
 
-static void plug_conn_gone(struct plug_conn *c)
+void plug_conn_gone(struct plug_conn *c)
 {
 	plug_set_state(c, PLUG_GONE);
-	plug_conn_free(c);
+	event_del(c->read);
+	event_del(c->timer);
+	fd_closep(&c->fd);
+	if (list_empty(&c->swaps))
+		plug_conn_free(c);
 }
 
-/* A peer that does not take our few words in time goes without them. */
-static void plug_conn_send(struct plug_conn *c, const void *msg, size_t n)
+void plug_conn_send(struct plug_conn *c, const void *msg, size_t n)
 {
 	int err;
 
@@ -188,8 +147,7 @@ static void plug_conn_say_refused(struct plug_conn *c,
 	plug_conn_send(c, &m, sizeof(m));
 }
 
-/* While WAITING: say why, and go. */
-static void plug_conn_refuse(struct plug_conn *c, const struct plug_why *why)
+void plug_conn_refuse(struct plug_conn *c, const struct plug_why *why)
 {
 	plug_conn_say_refused(c, why);
 	plug_conn_gone(c);
@@ -272,7 +230,7 @@ static void plug_conn_end(struct plug_conn *c, enum reason why)
 	if (!c->end_asked)
 		c->why = why;
 	c->end_asked = true;
-	if (c->state == PLUG_WAITING)
+	if (c->state == PLUG_WAITING || c->state == PLUG_ASKING)
 		plug_conn_gone(c);
 	else if (c->state == PLUG_RUNNING)
 		plug_conn_start_end(c);
@@ -370,7 +328,7 @@ static int plug_conn_open_sink(struct plug_conn *c, const char *policy,
 		.sandbox = c->open.sandbox[0] ? c->open.sandbox : NULL,
 		.policy = policy,
 		.mode = c->ready.observe ? "observe" : "enforce",
-		.generation = 1,
+		.generation = c->generation,
 	};
 	int log_fd = c->plug->config.log_fd;
 	int fd = fd_take(&c->config.fd[PLUG_FD_RECORDS]);
@@ -502,15 +460,25 @@ static void plug_conn_on_message(struct plug_conn *c, struct str msg,
 		plug_on_open(c, msg, fds, nfds);
 		return;
 	}
+	if (type == PLUG_SWAP) {
+		plug_on_swap(c, msg, fds, nfds);
+		return;
+	}
 	for (i = 0; i < nfds; i++)
 		fd_closep(&fds[i]);
 	if (type < 0 && c->state == PLUG_WAITING) {
 		plug_conn_refuse(c, &why);
 		return;
 	}
-	if (type < 0 || nfds > 0)
+	if (type == PLUG_RELOAD && nfds == 0 && c->state == PLUG_WAITING) {
+		plug_on_reload(c);
+		return;
+	}
+	if (type < 0 || type == PLUG_RELOAD || nfds > 0)
 		log_warn("run %s: ended by a message that is none: %s",
 			 c->open.run, type < 0 ? why.text
+			 : type == PLUG_RELOAD
+			 ? "PLUG_RELOAD comes alone, where there is no run"
 			 : "PLUG_CLOSE carries no descriptor");
 	plug_conn_end(c, REASON_RUN_ENDED);
 }
@@ -550,7 +518,7 @@ static void plug_timer_cb(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	if (c->state != PLUG_WAITING)
-		return;
+		return;		/* who asks for a reload waits for its end */
 	plug_refuse(&why, "nothing was said for %d seconds",
 		    PLUG_OPEN_MS / 1000);
 	plug_conn_refuse(c, &why);
@@ -572,6 +540,8 @@ int plug_attach(struct plug *p, int fd)
 	c->fd = fd;
 	memset(c->config.fd, -1, sizeof(c->config.fd));
 	c->config.open = &c->open;
+	c->generation = 1;
+	list_init(&c->swaps);
 	list_add(&p->conns, &c->node);
 	p->nconns++;
 	c->read = event_new(p->config.base, fd, EV_READ | EV_PERSIST,

@@ -21,6 +21,10 @@
 struct audit_writer;
 struct event_base;
 struct plug;
+struct plug_reload;
+struct plug_why;
+struct policies;
+struct policy_file;
 struct ruleset;
 struct worker;
 
@@ -28,13 +32,6 @@ struct worker;
 #define PLUG_OPEN_MS		10000	/* for PLUG_OPEN after connecting */
 #define PLUG_FLUSH_MAX_MS	3000	/* for the last record to be written */
 #define PLUG_BATCH		16	/* connections accepted in one turn */
-
-/* A policy of the service's own, compiled at its start. */
-struct plug_policy {
-	const char *name;
-	struct str text;
-	struct ruleset *rules;
-};
 
 struct plug_config {
 	struct event_base *base;
@@ -44,11 +41,13 @@ struct plug_config {
 	uint64_t own_netns;		/* cookie of our network namespace */
 	/* NULL: private, whoever holds the connection may bring a policy. */
 	const struct config *service;
-	const struct plug_policy *policy;
-	size_t npolicies;
+	struct policies *policies;	/* the service's own; borrowed */
 	int log_fd;			/* the service's own log, or -1; borrowed */
 	/* The last run is gone; may free nothing. */
 	void (*on_idle)(void *arg);
+	/* Somebody asks for the service's policies to be read anew: a reading
+	 * with @serial, or a higher one, answers it.  0 or -errno. */
+	int (*on_reload)(void *arg, uint32_t serial);
 	void *arg;
 };
 
@@ -63,6 +62,24 @@ void plug_end_all(struct plug *p, enum reason why);
 size_t plug_runs(const struct plug *p);
 /* Another log from now on (rotation); borrowed, each run gets a duplicate. */
 void plug_set_log(struct plug *p, int log_fd);
+/*
+ * A reading of the service's policies: begun, told of each file, ended.  What
+ * compiles is in force at once for who comes; the runs that named it are on
+ * their way to it by the time of plug_reload_end(), and whoever asked is
+ * answered when the last of them has it.
+ */
+NODISCARD int plug_reload_begin(struct plug *p, struct plug_reload **ret);
+/* @anew: as of policies_take(). */
+void plug_reload_file(struct plug_reload *r, const struct policy_file *file,
+		      bool anew);
+/* @serial: of the last question that this reading began after; @err: the
+ * directory @dir could not be read to its end. */
+void plug_reload_end(struct plug_reload *r, uint32_t serial, const char *dir,
+		     int err);
+/* There will be no reading: tell who waits. */
+void plug_reload_fail(struct plug *p, const char *words);
+/* A serial for a reading that nobody on a connection asked for. */
+uint32_t plug_reload_serial(struct plug *p);
 /* No run may be left but those whose workers have ended. */
 void plug_free(struct plug *p);		/* NULL is fine */
 

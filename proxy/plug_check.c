@@ -62,13 +62,35 @@ int plug_parse_head(struct str msg, struct plug_why *why)
 	if (head.version != PLUG_VERSION)
 		return plug_refuse(why, "the launcher speaks version %u of the plug, this penstockd version %d: install both from one release",
 				   head.version, PLUG_VERSION);
-	if (head.type != PLUG_OPEN && head.type != PLUG_CLOSE)
+	if (head.type != PLUG_OPEN && head.type != PLUG_CLOSE &&
+	    head.type != PLUG_SWAP && head.type != PLUG_RELOAD)
 		return plug_refuse(why, "a launcher never sends messages of type %u",
 				   head.type);
-	if (head.type == PLUG_CLOSE && msg.n != sizeof(head))
-		return plug_refuse(why, "the closing message has %zu bytes, not %zu",
-				   msg.n, sizeof(head));
+	if ((head.type == PLUG_CLOSE || head.type == PLUG_RELOAD) &&
+	    msg.n != sizeof(head))
+		return plug_refuse(why, "the %s message has %zu bytes, not %zu",
+				   head.type == PLUG_CLOSE ? "closing" :
+				   "reloading", msg.n, sizeof(head));
 	return head.type;
+}
+
+int plug_parse_swap(struct str msg, size_t nfds, struct plug_swap *ret,
+		    struct plug_why *why)
+{
+	struct plug_swap s;
+
+	if (msg.n != sizeof(s))
+		return plug_refuse(why, "the swapping message has %zu bytes, not %zu: install penstock and penstockd from one release",
+				   msg.n, sizeof(s));
+	memcpy(&s, msg.p, sizeof(s));
+	if (s.serial == 0 || s.reserved != 0)
+		return plug_refuse(why, "the swapping message has the serial %u and unknown bits %#x",
+				   s.serial, s.reserved);
+	if (nfds != 1)
+		return plug_refuse(why, "the swapping message carries one policy, and %zu descriptors came",
+				   nfds);
+	*ret = s;
+	return 0;
 }
 
 static bool plug_char_ok(char c, const char *others)

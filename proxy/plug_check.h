@@ -38,6 +38,10 @@ NODISCARD int plug_parse_head(struct str msg, struct plug_why *why);
 NODISCARD int plug_parse_open(struct str msg, size_t nfds,
 			      struct plug_open *ret, struct plug_why *why);
 
+/* A PLUG_SWAP message; pure. @nfds as above. */
+NODISCARD int plug_parse_swap(struct str msg, size_t nfds,
+			      struct plug_swap *ret, struct plug_why *why);
+
 /* Put descriptors from the message's order into their places; -1: absent. */
 void plug_place_fds(const struct plug_open *open, const int *from,
 		    int ret_fd[PLUG_FDS]);

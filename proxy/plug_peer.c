@@ -15,6 +15,7 @@
 #include "proxy/plug.h"
 #include "proxy/plug_check.h"
 #include "proxy/plug_peer.h"
+#include "proxy/policies.h"
 #include "rules/rules.h"
 
 /* The peer's groups, its own first; what does not fit is no membership. */
@@ -110,22 +111,25 @@ static int plug_policy_by_fd(const struct plug_open *open, int fd,
 			    open->flags & PLUG_FLAG_OBSERVE, ret, why);
 }
 
+int plug_peer_named(const struct policy *policy, uint32_t flags,
+		    struct ruleset **ret, struct plug_why *why)
+{
+	if (flags & PLUG_FLAG_OBSERVE)
+		return plug_compile(policy->name, policy->text, true, ret,
+				    why);
+	*ret = rules_ref(policy->rules);
+	return 0;
+}
+
 static int plug_policy_by_name(const struct plug_config *config,
 			       const struct plug_open *open,
 			       struct ruleset **ret, struct plug_why *why)
 {
-	size_t i;
+	const struct policy *p = config->policies ?
+		policies_find(config->policies, str_from(open->policy)) : NULL;
 
-	for (i = 0; i < config->npolicies; i++) {
-		const struct plug_policy *p = &config->policy[i];
-
-		if (strcmp(p->name, open->policy) != 0)
-			continue;
-		if (open->flags & PLUG_FLAG_OBSERVE)
-			return plug_compile(p->name, p->text, true, ret, why);
-		*ret = rules_ref(p->rules);
-		return 0;
-	}
+	if (p && !p->gone)
+		return plug_peer_named(p, open->flags, ret, why);
 	return plug_refuse(why, "the service has no policy '%s': its configuration names their directory ('policies' in [plug])",
 			   open->policy);
 }

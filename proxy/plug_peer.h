@@ -14,6 +14,7 @@
 
 struct plug_config;
 struct plug_why;
+struct policy;
 struct ruleset;
 
 #define PLUG_GROUPS_MAX	1024	/* supplementary groups of a peer */
@@ -37,6 +38,10 @@ NODISCARD int plug_peer_policy(const struct plug_config *config,
 			       const struct plug_peer *peer,
 			       const struct plug_open *open, int fd,
 			       struct ruleset **ret, struct plug_why *why);
+
+/* The same for a policy of the service's; @flags of its PLUG_OPEN. */
+NODISCARD int plug_peer_named(const struct policy *policy, uint32_t flags,
+			      struct ruleset **ret, struct plug_why *why);
 
 /* Compile one text; each error becomes a line "NAME:LINE: ..." of @why. */
 NODISCARD int plug_compile(const char *name, struct str text, bool observe,

@@ -2,7 +2,6 @@
 /*
  * service.c - what a service opens at its start: configuration, socket, policies
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -13,19 +12,10 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "proxy/plug_check.h"
-#include "proxy/plug_peer.h"
 #include "proxy/service.h"
-#include "rules/rules.h"
 
 #define SERVICE_BACKLOG		128
-
-static void dir_closep(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
 
 static int service_read_file(int dir, const char *path, struct buf *out)
 {
@@ -73,69 +63,38 @@ int service_read_config(const char *path, struct service *ret)
 
 /* --- policies -------------------------------------------------------------------- */
 
-static int service_add_policy(struct service *s, int dir, const char *file,
-			      struct str name)
+static int service_on_policy(void *arg, const struct policy_file *file)
 {
-	CLEANUP(buf_done) struct buf text = BUF_INIT(PLUG_POLICY_MAX);
-	struct plug_policy *p = &s->policy[s->npolicies];
+	struct service *s = arg;
+	struct policy *policy;
 	struct plug_why why;
-	char *copy;
 	int err;
 
-	err = service_read_file(dir, file, &text);
-	if (err < 0) {
-		log_error("%s/%s: %s", s->config.policies, file,
-			  strerror(-err));
-		return err;
+	if (file->err < 0) {
+		log_error("%s: %s", file->path, strerror(-file->err));
+		return file->err;
 	}
-	err = plug_compile(file, buf_str(&text), false, &p->rules, &why);
-	if (err < 0) {
-		log_error("%s/%s", s->config.policies, why.text);
-		return err;
-	}
-	copy = mem_dup_str(buf_str(&text));
-	p->name = mem_dup_str(name);
-	if (!copy || !p->name) {
-		mem_free(copy);
-		rules_unref(p->rules);
-		return -ENOMEM;
-	}
-	p->text = str_make(copy, text.n);
-	s->npolicies++;
-	return 0;
+	err = policies_take(&s->policies, file, false, &policy, &why);
+	if (err < 0)
+		log_error("%s", why.text);
+	return MIN(err, 0);
 }
 
 int service_load_policies(struct service *s)
 {
-	CLEANUP(dir_closep) DIR *dir = NULL;
-	const struct dirent *e;
-	int err = 0;
+	const char *dir = s->config.policies;
+	struct stat st;
+	int err;
 
-	if (!s->config.policies)
+	if (!dir)
 		return 0;
-	s->policy = mem_new_array(SERVICE_POLICIES_MAX, sizeof(s->policy[0]));
-	if (!s->policy)
-		return -ENOMEM;
-	dir = opendir(s->config.policies);
-	if (!dir) {
+	/* What is wrong with a file was said. */
+	if (stat(dir, &st) < 0) {
 		err = -errno;
-		log_error("%s: %s", s->config.policies, strerror(-err));
+		log_error("%s: %s", dir, strerror(-err));
 		return err;
 	}
-	while (err == 0 && (e = readdir(dir))) {
-		struct str name = str_from(e->d_name);
-
-		if (name.p[0] == '.' || !str_ends(name, STR(".ini")))
-			continue;
-		if (s->npolicies == SERVICE_POLICIES_MAX) {
-			log_error("%s: more than %d policies",
-				  s->config.policies, SERVICE_POLICIES_MAX);
-			return -E2BIG;
-		}
-		name.n -= sizeof(".ini") - 1;
-		err = service_add_policy(s, dirfd(dir), e->d_name, name);
-	}
-	return err;
+	return policies_read(dir, service_on_policy, s);
 }
 
 /* --- the plug socket ---------------------------------------------------------------- */
@@ -213,14 +172,7 @@ int service_listen(struct service *s)
 
 void service_done(struct service *s)
 {
-	size_t i;
-
-	for (i = 0; i < s->npolicies; i++) {
-		mem_free((void *)(uintptr_t)s->policy[i].name);
-		mem_free((void *)(uintptr_t)s->policy[i].text.p);
-		rules_unref(s->policy[i].rules);
-	}
-	mem_free(s->policy);
+	policies_done(&s->policies);
 	config_done(&s->config);
 	fd_closep(&s->listen_fd);
 }

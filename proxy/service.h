@@ -9,14 +9,11 @@
 
 #include "base/compiler.h"
 #include "proxy/config.h"
-#include "proxy/plug.h"
-
-#define SERVICE_POLICIES_MAX	1024
+#include "proxy/policies.h"
 
 struct service {
 	struct config config;
-	struct plug_policy *policy;
-	size_t npolicies;
+	struct policies policies;
 	int listen_fd;
 };
 

@@ -24,12 +24,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	struct str msg = str_make(data, n);
 	int from[16] = { 0 }, fd[PLUG_FDS];
 	struct plug_open o;
+	struct plug_swap s;
 	struct plug_why why = { "" };
 	size_t nfds, placed = 0, i;
 
 	if (plug_parse_head(msg, &why) < 0)
 		REQUIRE(why.text[0] && strnlen(why.text, sizeof(why.text)) <
 			sizeof(why.text));
+	for (nfds = 0; nfds <= PLUG_FDS; nfds++)
+		if (plug_parse_swap(msg, nfds, &s, &why) == 0)
+			REQUIRE(nfds == 1 && s.serial != 0 &&
+				n == sizeof(s));
 	for (nfds = 0; nfds <= PLUG_FDS; nfds++) {
 		if (plug_parse_open(msg, nfds, &o, &why) < 0)
 			continue;

@@ -294,7 +294,7 @@ class Run:
             "--resolv-conf", os.path.join(directory, "resolv.conf")], os.environ)
         theirs.close()
         bits = sum(1 << s for s in b"\0\1" + slots)
-        self.plug.sendmsg([struct.pack("IHHII40s64s40s64s", 0x4b4c5350, 1, 1, bits, 0,
+        self.plug.sendmsg([struct.pack("IHHII40s64s40s64s", 0x4b4c5350, 2, 1, bits, 0,
                                        b"run-1", b"box", b"nonce", b"")],
                           [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
         for fd in fds:
@@ -341,7 +341,7 @@ def under_load(directory, asked):
         if got != ROUNDS:
             break
     check("203.0.113.54" in asked, "a change of resolv.conf is followed", got)
-    run.plug.send(struct.pack("IHH", 0x4b4c5350, 1, 4))
+    run.plug.send(struct.pack("IHH", 0x4b4c5350, 2, 4))
     check(run.hear() == 5, "the last record is confirmed")
     status = run.ended()
     check(status == 0, "the daemon ends in order", "status %d" % status)

@@ -76,6 +76,33 @@ static void descriptors_stand_in_the_order_of_their_bits(void **state)
 	assert_int_equal(fd[PLUG_FD_POLICY], -1);
 }
 
+static void a_swap_is_one_message_with_one_policy(void **state)
+{
+	struct plug_swap m = {
+		.head = { PLUG_MAGIC, PLUG_VERSION, PLUG_SWAP }, .serial = 3,
+	}, got;
+	struct str msg = str_make(&m, sizeof(m));
+	struct plug_why why;
+
+	(void)state;
+	assert_int_equal(plug_parse_head(msg, &why), PLUG_SWAP);
+	assert_int_equal(plug_parse_swap(msg, 1, &got, &why), 0);
+	assert_int_equal(got.serial, 3);
+	assert_int_equal(plug_parse_swap(msg, 0, &got, &why), -EPROTO);
+	assert_int_equal(plug_parse_swap(msg, 2, &got, &why), -EPROTO);
+	assert_int_equal(plug_parse_swap(str_make(&m, sizeof(m) - 1), 1, &got,
+					 &why), -EPROTO);
+	m.reserved = 1;
+	assert_int_equal(plug_parse_swap(msg, 1, &got, &why), -EPROTO);
+	m.reserved = 0;
+	m.serial = 0;
+	assert_int_equal(plug_parse_swap(msg, 1, &got, &why), -EPROTO);
+	m.head.type = PLUG_RELOAD;
+	assert_int_equal(plug_parse_head(msg, &why), -EPROTO);
+	assert_int_equal(plug_parse_head(str_make(&m, sizeof(m.head)), &why),
+			 PLUG_RELOAD);
+}
+
 static void a_foreign_head_is_refused(void **state)
 {
 	struct plug_open o = plug_lab_open(only_policy);
@@ -394,6 +421,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_right_message_is_taken_as_it_is),
 		cmocka_unit_test(descriptors_stand_in_the_order_of_their_bits),
+		cmocka_unit_test(a_swap_is_one_message_with_one_policy),
 		cmocka_unit_test(a_foreign_head_is_refused),
 		cmocka_unit_test(strings_are_ended_and_of_few_characters),
 		cmocka_unit_test(a_message_that_contradicts_itself_is_refused),

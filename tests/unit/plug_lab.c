@@ -21,9 +21,9 @@
 #include "base/ip_addr.h"
 #include "tests/unit/plug_lab.h"
 
-#define SANDBOXES	2
+#define SANDBOXES	3
 
-static int sandbox_ns[SANDBOXES] = { -1, -1 };
+static int sandbox_ns[SANDBOXES] = { -1, -1, -1 };
 
 static void make_ns(unsigned which)
 {

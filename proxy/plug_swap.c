@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plug_swap.c - another policy for a run, or for all runs that named one
+ *
+ * Theory of operation
+ * ===================
+ *
+ * A policy is compiled here, on the main thread, while flows go on under the
+ * old one.  What does not compile changes nothing but the log, the records of
+ * the runs that it was for, and what whoever asked is told.  What does goes to
+ * each run's worker as a mail of its own; there the sandbox takes it over in
+ * one step (sandbox_set_policy()), and the mail comes back with what became of
+ * the open flows.
+ *
+ *	PLUG_SWAP	one run, by its launcher, who may bring a policy.  From
+ *			then on it does not follow the service's.
+ *	a reading	of the service's policies: each that changed goes to all
+ *			the runs that named it.  One that is gone can be named
+ *			no more; the runs that have it keep it, and say so.
+ *
+ * Whoever asked for a reading is answered when the last mail of it is back, so
+ * that by then every worker has what was read.
+ *
+ * Mail to a worker and back keeps its order.  So a swap that is sent while a
+ * run is PLACING finds the sandbox made, and one is back before the end of its
+ * run is; only a run that could not be placed may be gone before its swaps
+ * are, and is freed behind them.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "audit/writer.h"
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "proxy/plug_own.h"
+#include "proxy/policies.h"
+#include "proxy/worker.h"
+#include "rules/rules.h"
+
+/* One run's way to another policy. */
+struct swap {
+	struct list node;		/* plug_conn.swaps */
+	struct mail mail;
+	struct plug_conn *conn;
+	struct ruleset *rules;		/* one reference */
+	struct plug_reload *reload;	/* it is part of, or NULL */
+	uint32_t serial, generation;
+	struct conn_rejudged what;
+	bool done;
+};
+
+/* One reading of the service's policies. */
+struct plug_reload {
+	struct plug *plug;
+	size_t left;			/* swaps on their way, and the reading */
+	uint32_t serial;
+	bool whole;			/* the directory was read to its end */
+	struct plug_reloaded m;		/* as it will be told */
+};
+
+/* --- one run ---------------------------------------------------------------------- */
+
+static void swap_free(struct swap *s)
+{
+	list_del(&s->node);
+	rules_unref(s->rules);
+	mem_free(s);
+}
+
+void plug_drop_swaps(struct plug_conn *c)
+{
+	struct list *it, *tmp;
+
+	list_each(&c->swaps, it, tmp) {
+		struct swap *s = container_of(it, struct swap, node);
+
+		/* Nobody waits for an answer any more. */
+		if (s->reload && --s->reload->left == 0)
+			mem_free(s->reload);
+		swap_free(s);
+	}
+}
+
+static void say_swapped(struct plug_conn *c, const struct swap *s)
+{
+	struct plug_swapped m = {
+		.head = { PLUG_MAGIC, PLUG_VERSION, PLUG_SWAPPED },
+		.serial = s->serial,
+		.ok = 1,
+		.generation = s->generation,
+		.rules = (uint32_t)rules_count(s->rules),
+		.kept = s->what.kept,
+		.ended = s->what.ended,
+	};
+
+	(void)!snprintf(m.digest, sizeof(m.digest), "%s",
+			rules_digest(s->rules));
+	(void)!snprintf(m.name, sizeof(m.name), "%s", rules_name(s->rules));
+	log_info("run %s: policy %s@sha256:%s is in force (%u): %u flows kept, %u ended",
+		 c->open.run, m.name, m.digest, m.generation, m.kept, m.ended);
+	plug_conn_send(c, &m, sizeof(m));
+}
+
+/* The old policy stays: on the log, on record, and told to who asked. */
+static void swap_refused(struct plug_conn *c, uint32_t serial,
+			 const struct plug_why *why)
+{
+	struct plug_swapped m = {
+		.head = { PLUG_MAGIC, PLUG_VERSION, PLUG_SWAPPED },
+		.serial = serial,
+		.generation = c->generation,
+	};
+	struct record r;
+
+	log_warn("run %s: its policy stays as it was: %s", c->open.run,
+		 why->text);
+	sandbox_record(RECORD_POLICY_FAILED, RECORD_ACT_NONE, REASON_ALLOWED,
+		       RECORD_VIA_NONE, &r);
+	r.error = str_from(why->text);
+	audit_tell(c->sink, &r);
+	if (serial == 0)
+		return;
+	memcpy(m.text, why->text, sizeof(m.text));
+	m.text[sizeof(m.text) - 1] = '\0';
+	plug_conn_send(c, &m, sizeof(m));
+}
+
+static void reload_left(struct plug_reload *r);
+
+/* On the main thread, with the mail's return. */
+static void swap_on_back(void *owner, struct mail *mail)
+{
+	struct swap *s = container_of(mail, struct swap, mail);
+	struct plug_reload *r = s->reload;
+	struct plug_conn *c = s->conn;
+
+	(void)owner;
+	if (s->done && c->state == PLUG_RUNNING)
+		say_swapped(c, s);
+	if (r && s->done) {
+		r->m.runs++;
+		r->m.kept += s->what.kept;
+		r->m.ended += s->what.ended;
+	}
+	swap_free(s);
+	if (c->state == PLUG_GONE && list_empty(&c->swaps))
+		plug_conn_free(c);
+	if (r)
+		reload_left(r);
+}
+
+/* On the worker's thread. */
+static void swap_on_worker(void *owner, struct mail *mail)
+{
+	struct swap *s = container_of(mail, struct swap, mail);
+	struct sandbox *sandbox = s->conn->sandbox;
+
+	(void)owner;
+	if (sandbox && !sandbox->ending) {
+		sandbox_set_policy(sandbox, rules_ref(s->rules),
+				   s->generation, &s->what);
+		s->done = true;
+	}
+	mailbox_post(s->conn->plug->mailbox, mail, swap_on_back);
+}
+
+/* Takes a reference of its own.  0 or -ENOMEM. */
+static int swap_start(struct plug_conn *c, struct ruleset *rules,
+		      uint32_t serial, struct plug_reload *r)
+{
+	struct swap *s = mem_new(sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->conn = c;
+	s->rules = rules_ref(rules);
+	s->serial = serial;
+	s->generation = ++c->generation;
+	s->reload = r;
+	if (r)
+		r->left++;
+	list_add(&c->swaps, &s->node);
+	worker_post(c->plug->config.worker[c->worker], &s->mail,
+		    swap_on_worker);
+	return 0;
+}
+
+static int swap_compile(const struct plug_conn *c, int fd,
+			struct ruleset **ret, struct plug_why *why)
+{
+	CLEANUP(buf_done) struct buf text = BUF_INIT(PLUG_POLICY_MAX);
+	int err;
+
+	if (!c->peer.may_bring)
+		return plug_refuse(why, "uid %u may name a policy of the service but not bring one: be listed in allow_policy_uid",
+				   (unsigned)c->peer.uid);
+	err = plug_read_policy(fd, &text, why);
+	if (err < 0)
+		return err;
+	return plug_compile("policy", buf_str(&text),
+			    c->open.flags & PLUG_FLAG_OBSERVE, ret, why);
+}
+
+void plug_on_swap(struct plug_conn *c, struct str msg, int *fds, size_t nfds)
+{
+	CLEANUP(rules_unrefp) struct ruleset *rules = NULL;
+	struct plug_swap m;
+	struct plug_why why;
+	size_t i;
+	int err = plug_parse_swap(msg, nfds, &m, &why);
+	bool sane = err == 0;
+
+	if (sane && c->state == PLUG_RUNNING)
+		err = swap_compile(c, fds[0], &rules, &why);
+	for (i = 0; i < nfds; i++)
+		fd_closep(&fds[i]);
+	if (c->state == PLUG_WAITING) {
+		if (sane)
+			plug_refuse(&why, "a policy can be swapped when there is a run");
+		plug_conn_refuse(c, &why);
+		return;
+	}
+	/* It ends already, or the launcher did not wait for PLUG_READY. */
+	if (!sane || c->state != PLUG_RUNNING)
+		return;
+	if (err == 0 && swap_start(c, rules, m.serial, NULL) < 0)
+		err = plug_refuse(&why, "out of memory");
+	if (err < 0)
+		swap_refused(c, m.serial, &why);
+	else
+		c->own_policy = true;
+}
+
+/* --- the service's own --------------------------------------------------------------- */
+
+/* Does the run have the service's policy @name, and live? */
+static bool follows(const struct plug_conn *c, struct str name)
+{
+	return (c->state == PLUG_RUNNING || c->state == PLUG_PLACING) &&
+	       !c->own_policy && str_eq(name, str_from(c->open.policy));
+}
+
+/* One more line for whoever asked; what does not fit is cut. */
+static void reload_say(struct plug_reload *r, const char *line)
+{
+	size_t n = strlen(r->m.text), room = sizeof(r->m.text) - n;
+
+	(void)!snprintf(r->m.text + n, room, "%s%s", n ? "\n" : "", line);
+}
+
+static void reload_failed(struct plug_reload *r, struct str name,
+			  const struct plug_why *why)
+{
+	struct list *it, *tmp;
+
+	r->m.failed++;
+	reload_say(r, why->text);
+	log_error("policy %.*s stays as it was: %s", STR_ARG(name), why->text);
+	list_each(&r->plug->conns, it, tmp) {
+		struct plug_conn *c = container_of(it, struct plug_conn, node);
+
+		if (follows(c, name))
+			swap_refused(c, 0, why);
+	}
+}
+
+static void reload_run(struct plug_reload *r, struct plug_conn *c,
+		       const struct policy *policy)
+{
+	CLEANUP(rules_unrefp) struct ruleset *rules = NULL;
+	struct plug_why why;
+	int err = plug_peer_named(policy, c->open.flags, &rules, &why);
+
+	if (err == 0 && swap_start(c, rules, 0, r) < 0)
+		err = plug_refuse(&why, "out of memory");
+	if (err < 0) {
+		r->m.failed++;
+		reload_say(r, why.text);
+		swap_refused(c, 0, &why);
+	}
+}
+
+static void reload_changed(struct plug_reload *r, const struct policy *policy)
+{
+	struct list *it, *tmp;
+
+	r->m.changed++;
+	log_info("policy %s: %s@sha256:%s is in force", policy->name,
+		 rules_name(policy->rules), rules_digest(policy->rules));
+	list_each(&r->plug->conns, it, tmp) {
+		struct plug_conn *c = container_of(it, struct plug_conn, node);
+
+		if (follows(c, str_from(policy->name)))
+			reload_run(r, c, policy);
+	}
+}
+
+int plug_reload_begin(struct plug *p, struct plug_reload **ret)
+{
+	struct plug_reload *r = mem_new(sizeof(*r));
+	size_t i;
+
+	if (!r)
+		return -ENOMEM;
+	r->plug = p;
+	r->left = 1;
+	r->m.head = (struct plug_head){ PLUG_MAGIC, PLUG_VERSION,
+					PLUG_RELOADED };
+	for (i = 0; i < p->config.policies->n; i++)
+		p->config.policies->policy[i].seen = false;
+	*ret = r;
+	return 0;
+}
+
+void plug_reload_file(struct plug_reload *r, const struct policy_file *file,
+		      bool anew)
+{
+	struct policies *ps = r->plug->config.policies;
+	struct policy *policy = policies_find(ps, file->name);
+	struct plug_why why;
+	int taken;
+
+	if (file->err < 0) {
+		if (policy)
+			policy->seen = true;
+		plug_refuse(&why, "%s: %s", file->path, strerror(-file->err));
+		reload_failed(r, file->name, &why);
+		return;
+	}
+	taken = policies_take(ps, file, anew, &policy, &why);
+	if (taken < 0)
+		reload_failed(r, file->name, &why);
+	else if (taken > 0)
+		reload_changed(r, policy);
+}
+
+static void reload_find_gone(struct plug_reload *r, const char *dir)
+{
+	const struct policies *ps = r->plug->config.policies;
+	struct plug_why why;
+	size_t i;
+
+	for (i = 0; i < ps->n; i++) {
+		struct policy *p = &ps->policy[i];
+
+		if (p->seen || p->gone)
+			continue;
+		p->gone = true;
+		plug_refuse(&why, "%s/%s%s is gone: nobody can name it any more, runs that have it keep it",
+			    dir, p->name, POLICIES_ENDING);
+		reload_failed(r, str_from(p->name), &why);
+	}
+}
+
+/* Everything of @r is done: answer whoever asked before it began. */
+static void reload_answer(struct plug_reload *r)
+{
+	struct list *it, *tmp;
+
+	r->m.ok = r->whole && r->m.failed == 0;
+	r->m.policies = (uint32_t)policies_count(r->plug->config.policies);
+	if (r->m.changed || r->m.failed)
+		log_info("policies: %u in force, %u changed, %u failed; %u runs swapped: %u flows kept, %u ended",
+			 r->m.policies, r->m.changed, r->m.failed, r->m.runs,
+			 r->m.kept, r->m.ended);
+	list_each(&r->plug->conns, it, tmp) {
+		struct plug_conn *c = container_of(it, struct plug_conn, node);
+
+		if (c->state != PLUG_ASKING || c->asked > r->serial)
+			continue;
+		plug_conn_send(c, &r->m, sizeof(r->m));
+		plug_conn_gone(c);
+	}
+}
+
+static void reload_left(struct plug_reload *r)
+{
+	if (--r->left > 0)
+		return;
+	reload_answer(r);
+	mem_free(r);
+}
+
+void plug_reload_end(struct plug_reload *r, uint32_t serial, const char *dir,
+		     int err)
+{
+	struct plug_why why;
+
+	r->serial = serial;
+	r->whole = err == 0;
+	if (err < 0) {
+		plug_refuse(&why, "%s: %s", dir, strerror(-err));
+		log_error("%s; the policies stay as they were", why.text);
+		reload_say(r, why.text);
+	} else {
+		reload_find_gone(r, dir);
+	}
+	reload_left(r);
+}
+
+void plug_reload_fail(struct plug *p, const char *words)
+{
+	struct plug_why why;
+	struct list *it, *tmp;
+
+	plug_refuse(&why, "%s", words);
+	list_each(&p->conns, it, tmp) {
+		struct plug_conn *c = container_of(it, struct plug_conn, node);
+
+		if (c->state == PLUG_ASKING)
+			plug_conn_refuse(c, &why);
+	}
+}
+
+uint32_t plug_reload_serial(struct plug *p)
+{
+	return ++p->serial;
+}
+
+/* Who may have the service read its own files again: they hold no secret of
+ * the asker's, but it costs work. */
+static int may_reload(const struct plug_conn *c, struct plug_why *why)
+{
+	const struct plug_config *config = &c->plug->config;
+
+	if (!config->service)
+		return plug_refuse(why, "this penstockd serves one run and has no policies of its own");
+	if (!c->peer.may_bring && c->peer.uid != 0 && c->peer.uid != geteuid())
+		return plug_refuse(why, "uid %u may not reload the service's policies: be root, the service's own user, or listed in allow_policy_uid",
+				   (unsigned)c->peer.uid);
+	if (!config->service->policies)
+		return plug_refuse(why, "the service has no policies to reload: its configuration names no directory ('policies' in [plug])");
+	return 0;
+}
+
+void plug_on_reload(struct plug_conn *c)
+{
+	const struct plug_config *config = &c->plug->config;
+	struct plug_why why;
+	int err = may_reload(c, &why);
+
+	if (err == 0) {
+		c->asked = plug_reload_serial(c->plug);
+		err = config->on_reload(config->arg, c->asked);
+		if (err < 0)
+			plug_refuse(&why, "the policies cannot be read anew: %s: restart the service",
+				    strerror(-err));
+	}
+	if (err < 0)
+		plug_conn_refuse(c, &why);
+	else
+		plug_set_state(c, PLUG_ASKING);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * policies.c - a service's own policies, by the names that runs give
+ */
+#include "proxy/policies.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/mem.h"
+#include "proxy/ctl_proto.h"
+#include "proxy/plug_check.h"
+#include "proxy/plug_peer.h"
+#include "rules/rules.h"
+
+/* --- the table ----------------------------------------------------------------- */
+
+struct policy *policies_find(const struct policies *ps, struct str name)
+{
+	size_t i;
+
+	for (i = 0; i < ps->n; i++)
+		if (str_eq(name, str_from(ps->policy[i].name)))
+			return &ps->policy[i];
+	return NULL;
+}
+
+size_t policies_count(const struct policies *ps)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < ps->n; i++)
+		n += !ps->policy[i].gone;
+	return n;
+}
+
+static int policies_add(struct policies *ps, struct str name,
+			struct policy **ret, struct plug_why *why)
+{
+	struct policy *p;
+
+	if (!ps->policy)
+		ps->policy = mem_new_array(POLICIES_MAX, sizeof(*ps->policy));
+	if (ps->policy && ps->n == POLICIES_MAX)
+		return plug_refuse(why, "more than %d policies", POLICIES_MAX);
+	p = ps->policy ? &ps->policy[ps->n] : NULL;
+	if (!p || !(p->name = mem_dup_str(name))) {
+		plug_refuse(why, "out of memory");
+		return -ENOMEM;
+	}
+	ps->n++;
+	*ret = p;
+	return 0;
+}
+
+/* Takes @rules on success. */
+static int policy_set(struct policy *p, struct str text,
+		      struct ruleset *rules, struct plug_why *why)
+{
+	char *copy = mem_dup_str(text);
+
+	if (!copy) {
+		plug_refuse(why, "out of memory");
+		return -ENOMEM;
+	}
+	mem_free((void *)(uintptr_t)p->text.p);
+	p->text = str_make(copy, text.n);
+	rules_unref(p->rules);
+	p->rules = rules;
+	p->seen = true;
+	p->gone = false;
+	return 1;
+}
+
+int policies_take(struct policies *ps, const struct policy_file *file,
+		  bool anew, struct policy **ret, struct plug_why *why)
+{
+	CLEANUP(rules_unrefp) struct ruleset *rules = NULL;
+	struct policy *p = policies_find(ps, file->name);
+	int err;
+
+	*ret = p;
+	if (p)
+		p->seen = true;
+	if (p && !anew && str_eq(p->text, file->text)) {
+		p->gone = false;
+		return 0;
+	}
+	err = plug_compile(file->path, file->text, false, &rules, why);
+	if (err == 0 && !p)
+		err = policies_add(ps, file->name, &p, why);
+	if (err < 0)
+		return err;
+	err = policy_set(p, file->text, rules, why);
+	if (err < 0) {
+		/* One without rules could be named: it is not there. */
+		p->gone = !p->rules;
+		return err;
+	}
+	rules = NULL;
+	*ret = p;
+	return 1;
+}
+
+void policies_done(struct policies *ps)
+{
+	size_t i;
+
+	for (i = 0; i < ps->n; i++) {
+		mem_free(ps->policy[i].name);
+		mem_free((void *)(uintptr_t)ps->policy[i].text.p);
+		rules_unref(ps->policy[i].rules);
+	}
+	mem_free(ps->policy);
+	*ps = (struct policies){ NULL, 0 };
+}
+
+/* --- their files ----------------------------------------------------------------- */
+
+static void dir_closep(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
+static int read_file(const char *path, struct buf *out)
+{
+	CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC |
+					 O_NONBLOCK | O_NOCTTY);
+
+	return fd < 0 ? -errno : fd_read_all(fd, out);
+}
+
+int policies_list(const char *dir, policies_list_fn *fn, void *arg)
+{
+	CLEANUP(dir_closep) DIR *d = opendir(dir);
+	const struct dirent *e;
+	char path[PATH_MAX];
+	int err = 0, n;
+
+	if (!d)
+		return -errno;
+	while (err == 0 && (errno = 0, e = readdir(d))) {
+		struct str name = str_from(e->d_name);
+
+		if (name.p[0] == '.' || !str_ends(name, STR(POLICIES_ENDING)))
+			continue;
+		name.n -= sizeof(POLICIES_ENDING) - 1;
+		n = snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
+		if (n < 0 || (size_t)n >= sizeof(path))
+			return -ENAMETOOLONG;
+		err = fn(arg, name, path);
+	}
+	return err ? err : -errno;
+}
+
+struct reading {
+	policies_read_fn *fn;
+	void *arg;
+};
+
+static int read_one(void *arg, struct str name, const char *path)
+{
+	CLEANUP(buf_done) struct buf text = BUF_INIT(PLUG_POLICY_MAX);
+	const struct reading *r = arg;
+	struct policy_file file = { .name = name, .path = path };
+
+	file.err = read_file(path, &text);
+	if (file.err == 0)
+		file.text = buf_str(&text);
+	return r->fn(r->arg, &file);
+}
+
+int policies_read(const char *dir, policies_read_fn *fn, void *arg)
+{
+	struct reading r = { fn, arg };
+
+	return policies_list(dir, read_one, &r);
+}
