@@ -10,6 +10,7 @@
 int64_t clock_mono_ms(void);	/* CLOCK_MONOTONIC, milliseconds */
 int64_t clock_mono_us(void);
 int64_t clock_wall_us(void);	/* microseconds since the epoch, UTC */
+static inline int64_t clock_wall_s(void) { return clock_wall_us() / 1000000; }
 
 /* "2026-11-29T23:31:07.412345Z"; @out has room for CLOCK_RFC3339_SIZE. */
 #define CLOCK_RFC3339_SIZE	28

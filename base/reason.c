@@ -74,6 +74,28 @@ static const struct reason_info reasons[] = {
 		"type_not_allowed", REASON_POLICY, 403,
 		"http_request_denied", SOCKS_NOT_ALLOWED, EDE_FILTERED,
 		"this type of DNS record is not answered under the policy" },
+	[REASON_RULE_EXPIRED] = {
+		"rule_expired", REASON_POLICY, 403,
+		"http_request_denied", SOCKS_NOT_ALLOWED, EDE_BLOCKED,
+		"the rule that allowed this has expired" },
+	[REASON_METHOD_NOT_ALLOWED] = {
+		"method_not_allowed", REASON_POLICY, 403,
+		"http_request_denied", SOCKS_NOT_ALLOWED, EDE_PROHIBITED,
+		"the policy allows this host, but not this method" },
+	[REASON_PATH_NOT_ALLOWED] = {
+		"path_not_allowed", REASON_POLICY, 403,
+		"http_request_denied", SOCKS_NOT_ALLOWED, EDE_PROHIBITED,
+		"the policy allows this host, but not this path" },
+	[REASON_PATH_AMBIGUOUS] = {
+		"path_ambiguous", REASON_REQUEST, 400,
+		"http_request_error", SOCKS_FAILURE, EDE_OTHER,
+		"the path can be read in more than one way, and the policy "
+		"is about paths" },
+	[REASON_INSPECTION_REQUIRED] = {
+		"inspection_required", REASON_POLICY, 403,
+		"http_request_denied", SOCKS_NOT_ALLOWED, EDE_PROHIBITED,
+		"the policy limits the requests to this host, which cannot be "
+		"seen in this connection" },
 	[REASON_ADDRESS_NOT_ALLOWED] = {
 		"address_not_allowed", REASON_POLICY, 403,
 		"destination_ip_prohibited", SOCKS_NOT_ALLOWED, EDE_BLOCKED,

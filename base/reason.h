@@ -36,6 +36,12 @@ enum reason {
 	REASON_SNI_MISSING,
 	REASON_SNI_INVALID,
 	REASON_TYPE_NOT_ALLOWED,	/* DNS question type */
+	REASON_RULE_EXPIRED,		/* the rule that allowed it is over */
+	/* policy: requests */
+	REASON_METHOD_NOT_ALLOWED,
+	REASON_PATH_NOT_ALLOWED,
+	REASON_PATH_AMBIGUOUS,		/* origins may read it in two ways */
+	REASON_INSPECTION_REQUIRED,	/* requests that cannot be seen */
 	/* policy: addresses */
 	REASON_ADDRESS_NOT_ALLOWED,	/* literal, or out of the range */
 	REASON_ADDRESS_DENIED,

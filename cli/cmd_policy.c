@@ -51,7 +51,7 @@ static int check_file(const char *path)
 	CLEANUP(buf_done) struct buf text = BUF_INIT(PLUG_POLICY_MAX);
 	CLEANUP(rules_unrefp) struct ruleset *rules = NULL;
 	struct policy_said said = { .to = stdout };
-	struct rules_source source = { path, STR_NONE };
+	struct rules_source source = { .name = path, .text = STR_NONE };
 	int e;
 
 	if (policy_text_read(path, &text))

@@ -117,11 +117,13 @@ static int load_policy(struct run *r)
 		e = policy_text_read(r->opts.policy, &r->policy);
 		if (e)
 			return e;
-		source[n++] = (struct rules_source){ r->opts.policy,
-						     buf_str(&r->policy) };
+		source[n++] = (struct rules_source){
+			.name = r->opts.policy, .text = buf_str(&r->policy),
+		};
 	}
-	source[n++] = (struct rules_source){ "--allow",
-					     buf_str(&r->opts.allow) };
+	source[n++] = (struct rules_source){
+		.name = "--allow", .text = buf_str(&r->opts.allow),
+	};
 	e = rules_compile(source, n, policy_text_diag, &said, &rules);
 	if (e) {
 		say("the policy is not valid; nothing was started");

@@ -14,6 +14,7 @@
  */
 #include <assert.h>
 
+#include "base/clock.h"
 #include "proxy/conn_own.h"
 #include "proxy/relay_pool.h"
 #include "proxy/sniff.h"
@@ -68,6 +69,7 @@ static enum reason literal_named(const struct conn *c,
 		.addr = &c->target.addr,
 		.port = c->target.port,
 		.hosts = c->s->worker->hosts,
+		.now = clock_wall_s(),
 	};
 	struct rules_answer answer;
 

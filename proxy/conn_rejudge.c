@@ -21,6 +21,7 @@
  * An open flow ends with the reason that the caller gives; one that nobody has
  * been dialled for with that of the rules.
  */
+#include "base/clock.h"
 #include "base/fd.h"
 #include "proxy/conn.h"
 #include "proxy/conn_own.h"
@@ -45,6 +46,7 @@ static bool ask(const struct conn *c, struct str host,
 		.addr = addr,
 		.port = c->target.port,
 		.hosts = c->s->worker->hosts,
+		.now = clock_wall_s(),
 	};
 
 	rules_judge(c->rules, &q, ret);

@@ -6,6 +6,7 @@
  * every way in, before address classes.  One that was never given out means
  * nothing, and is refused.
  */
+#include "base/clock.h"
 #include "proxy/conn_own.h"
 #include "proxy/worker.h"
 #include "resolver/name_map.h"
@@ -55,6 +56,7 @@ void conn_target_judge(const struct conn *c, const struct conn_target *t,
 		.addr = t->name.n ? NULL : &t->addr,
 		.port = t->port,
 		.hosts = c->s->worker->hosts,
+		.now = clock_wall_s(),
 	};
 
 	rules_judge(c->rules, &q, ret);

@@ -43,7 +43,7 @@
 #define PLUG_NONCE_MAX		40
 #define PLUG_NAME_MAX		64
 #define PLUG_TEXT_MAX		512
-#define PLUG_POLICY_MAX		(16u << 20)	/* bytes of policy text */
+#define PLUG_POLICY_MAX		(64u << 20)	/* bytes of policy text */
 
 /* Beside the records in a run's own directory, for its owner and root. */
 #define CONTROL_NAME		"control.sock"

@@ -26,6 +26,7 @@
  * what the resolver said.  An answer with no address that may be dialled is
  * therefore a refusal by policy and never looks like a DNS failure.
  */
+#include "base/clock.h"
 #include "proxy/dial.h"
 
 #include <errno.h>
@@ -212,6 +213,7 @@ static bool address_passes(struct dial *d, const struct ip_addr *addr,
 		.addr = addr,
 		.port = d->c.port,
 		.hosts = *d->c.hosts,
+		.now = clock_wall_s(),
 	};
 
 	rules_judge(d->c.rules, &q, ret);

@@ -16,7 +16,7 @@
 #include "proxy/plug_check.h"
 #include "proxy/plug_peer.h"
 #include "proxy/policies.h"
-#include "rules/rules.h"
+#include "rules/rules_bundle.h"
 
 /* The peer's groups, its own first; what does not fit is no membership. */
 static size_t plug_peer_groups(int fd, gid_t own,
@@ -81,13 +81,12 @@ static void plug_on_diag(void *arg, const struct rules_diag *diag)
 int plug_compile(const char *name, struct str text, bool observe,
 		 struct ruleset **ret, struct plug_why *why)
 {
-	struct rules_source source = { .name = name, .text = text };
 	struct plug_diags diags = { .why = why };
 	struct ruleset *rules = NULL;
 	int err;
 
 	why->text[0] = '\0';
-	err = rules_compile(&source, 1, plug_on_diag, &diags, &rules);
+	err = rules_compile_text(text, name, plug_on_diag, &diags, &rules);
 	if (err == -EINVAL && diags.n)
 		return -EPROTO;
 	if (err < 0)

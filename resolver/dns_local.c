@@ -14,6 +14,7 @@
  */
 #include "resolver/dns_local.h"
 
+#include "base/clock.h"
 #include "resolver/resolver.h"
 #include "rules/host_name.h"
 #include "rules/rules.h"
@@ -125,7 +126,7 @@ static bool is_allowed(const struct dns_local_names *names, struct str host)
 {
 	struct rules_answer answer;
 
-	return rules_judge_name(names->rules, host, &answer) ==
+	return rules_judge_name(names->rules, host, clock_wall_s(), &answer) ==
 	       RULES_NAME_ALLOWED;
 }
 

@@ -298,6 +298,7 @@ static bool any_passes(const struct dns_query *q,
 		struct rules_question question = {
 			.host = host_name_str(&q->host), .addr = &a->addr[i],
 			.hosts = *q->door->hosts,
+			.now = clock_wall_s(),
 		};
 		struct rules_answer verdict;
 
@@ -461,7 +462,8 @@ static enum rules_name_verdict query_ask_rules(struct dns_query *q)
 	struct str host = host_name_str(&q->host);
 	enum rules_name_verdict v;
 
-	v = rules_judge_name(q->door->rules, host, &q->verdict);
+	v = rules_judge_name(q->door->rules, host, clock_wall_s(),
+			     &q->verdict);
 	if (v == RULES_NAME_ALLOWED && q->verdict.would_deny &&
 	    dns_local_hidden(host)) {
 		q->verdict.would_deny = false;

@@ -7,12 +7,14 @@ noinst_LIBRARIES += %D%/librules.a
 	%D%/protocols.c \
 	%D%/rules.h %D%/ruleset.h %D%/rules_ast.h \
 	%D%/rules_allow.c \
+	%D%/rules_bundle.c %D%/rules_bundle.h \
 	%D%/rules_check.c \
 	%D%/rules_compare.c \
 	%D%/rules_compile.c \
 	%D%/rules_match.c \
 	%D%/rules_parse.c \
 	%D%/rules_report.c \
+	%D%/rules_time.c \
 	%D%/rules_value.c %D%/rules_value.h \
 	%D%/span_tree.c %D%/span_tree.h
 

@@ -11,6 +11,7 @@
  *	named flow	name + port		rules_judge()
  *	about to dial	name + port + address	rules_judge()
  *	no name		       port + address	rules_judge()
+ *	HTTP in clear	name + port + request	rules_judge_request()
  *
  * Permission is the union of what the allow rules permit less whatever a deny
  * rule matches; the most specific allow names the flow and gives its protocol.
@@ -65,16 +66,38 @@ struct rules_diag {
 
 typedef void rules_diag_fn(void *arg, const struct rules_diag *diag);
 
+/* What a text is, which is also what it may say. */
+enum rules_source_kind {
+	RULES_SOURCE_POLICY,	/* the policy itself: the first, or none */
+	RULES_SOURCE_INCLUDE,	/* rules; nothing that loosens the policy */
+	RULES_SOURCE_PRESET,	/* rules that come with Penstock */
+	RULES_SOURCE_HOSTS,	/* hosts, one a line, that `hosts` names */
+	RULES_SOURCE_ALLOW,	/* what --allow stands for */
+
+	RULES_SOURCE_KINDS
+};
+
 struct rules_source {
-	const char *name;	/* a path, "--allow", or "<plug>" */
+	const char *name;	/* a path, "preset NAME" or "--allow" */
 	struct str text;
+	enum rules_source_kind kind;
+	/*
+	 * Where it is named: @word in line @line of the source before it with
+	 * the index @parent - 1; 0: on the command line.
+	 */
+	uint16_t parent;
+	uint32_t line;
+	struct str word;
+	/* It is source @same - 1 again, which was named elsewhere; or 0. */
+	uint16_t same;
 };
 
 struct ruleset;
 
 /**
  * rules_compile() - Make a ruleset of one or more texts
- * @source:	in order; only the first may have a [policy] section
+ * @source:	in order, each behind its parent; what they name (includes,
+ *		presets, lists of hosts) must be among them
  * @diag:	called for each error and warning; may be NULL
  * @ret:	one reference, the caller's
  *
@@ -112,6 +135,31 @@ bool rules_observe(const struct ruleset *rs);	/* mode = observe */
 void rules_set_observe(struct ruleset *rs);
 size_t rules_count(const struct ruleset *rs);	/* allow and deny rules */
 
+/* A rule as it was written; texts live as long as the ruleset. */
+struct rules_rule_info {
+	const char *name;
+	const char *file;		/* and line of its section */
+	unsigned line;
+	bool deny;
+	bool observe;			/* refuses nothing, only says so */
+	const char *owner, *reason;	/* NULL: not said */
+	int64_t expires;		/* seconds since the epoch, or NEVER */
+};
+
+#define RULES_NEVER	INT64_MAX
+
+/* By its number, from 1 to rules_count(), in the order of the texts. */
+void rules_rule_info(const struct ruleset *rs, size_t number,
+		     struct rules_rule_info *ret);
+/* Its number by its name, or 0. */
+size_t rules_rule_find(const struct ruleset *rs, bool deny, struct str name);
+
+/*
+ * The first time after @now at which a rule ends, so that what lives by it can
+ * be judged again; RULES_NEVER when none does.
+ */
+int64_t rules_next_expiry(const struct ruleset *rs, int64_t now);
+
 /* --- asking ------------------------------------------------------------- */
 
 struct rules_question {
@@ -119,6 +167,11 @@ struct rules_question {
 	const struct ip_addr *addr;	/* NULL: not resolved yet */
 	uint16_t port;
 	const struct ip_hosts *hosts;	/* this host's own; NULL: none */
+	/*
+	 * The wall clock, seconds since the epoch: rules that end before are
+	 * no more.  0, not known: what an allow that ends permits is not.
+	 */
+	int64_t now;
 };
 
 struct rules_answer {
@@ -129,6 +182,9 @@ struct rules_answer {
 	 * allow that took name and port.  NULL: no rule.
 	 */
 	const char *rule;
+	size_t rule_number;	/* its number; 0: no rule */
+	const char *file;	/* where the rule stands; NULL: no rule */
+	unsigned line;
 	const struct rules_protocol *protocol;	/* NULL when no allow matched */
 	enum ip_class klass;	/* of @addr, when given */
 };
@@ -154,7 +210,7 @@ enum rules_name_verdict {
  * observe mode every name is RULES_NAME_ALLOWED, perhaps with would_deny.
  */
 enum rules_name_verdict rules_judge_name(const struct ruleset *rs,
-					 struct str host,
+					 struct str host, int64_t now,
 					 struct rules_answer *ret);
 
 /**

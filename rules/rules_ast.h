@@ -12,8 +12,8 @@
 #include "rules/rules.h"
 #include "rules/rules_value.h"
 
-#define RULES_SOURCES_MAX	64
-#define RULES_TEXT_MAX		(4u << 20)	/* bytes of all sources */
+#define RULES_SOURCES_MAX	256
+#define RULES_TEXT_MAX		(64u << 20)	/* bytes of all sources */
 #define RULES_MAX		4096		/* allow and deny rules */
 #define RULES_DIAGS_MAX		100	/* of each severity, then one more */
 #define RULES_FREE_TEXT_MAX	512		/* reason, owner */
@@ -67,6 +67,10 @@ struct ast_rule {
 	const struct rules_protocol *protocol;
 	struct rules_place protocol_place;
 	struct ast_text reason, owner;
+	int64_t expires;
+	struct rules_place expires_place;
+	bool observe;
+	struct rules_place mode_place;
 };
 
 struct rules_ast {

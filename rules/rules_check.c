@@ -5,6 +5,7 @@
  * Each rule by itself: does it match anything, does it open what needs a
  * reason.  What rules are to each other is looked at in rules_compare.c.
  */
+#include "base/clock.h"
 #include "rules/rules_ast.h"
 
 static const char *kind_word(const struct ast_rule *r)
@@ -43,6 +44,17 @@ static void check_protocol(const struct ast_rule *r,
 			     "protocol '%s' has no port of its own; write "
 			     "'ports' in [%s %.*s]", r->protocol->name,
 			     kind_word(r), STR_ARG(r->name));
+}
+
+/* That it ends is said by whoever is refused; that it has, here. */
+static void check_expiry(const struct ast_rule *r, struct rules_report *report)
+{
+	if (r->expires > clock_wall_s())
+		return;
+	report_warning(report, r->expires_place,
+		       "[%s %.*s] has expired and matches nothing any more; "
+		       "give it a new date, or take it out", kind_word(r),
+		       STR_ARG(r->name));
 }
 
 static bool stands_alone(const struct ast_rule *r, const struct ip_addr *a)
@@ -132,6 +144,7 @@ void rules_check_each(const struct rules_ast *ast, struct rules_report *report)
 			continue;
 		check_matches_something(r, report);
 		check_protocol(r, report);
+		check_expiry(r, report);
 		if (!r->deny)
 			check_exception(r, report);
 	}

@@ -139,6 +139,20 @@ static int compile_ranges(struct arena *arena, const struct ast_rule *ast,
 	return 0;
 }
 
+static int compile_text(struct arena *arena, const struct ast_text *t,
+			const char **ret)
+{
+	struct str copy;
+
+	if (t->place.line == 0)
+		return 0;
+	copy = arena_str(arena, t->text);
+	if (!copy.p)
+		return -ENOMEM;
+	*ret = copy.p;
+	return 0;
+}
+
 static int compile_rule(struct arena *arena, const struct ast_rule *ast,
 			struct rule *rule)
 {
@@ -148,6 +162,13 @@ static int compile_rule(struct arena *arena, const struct ast_rule *ast,
 	if (!name.p)
 		return -ENOMEM;
 	rule->name = name.p;
+	err = compile_text(arena, &ast->owner, &rule->owner);
+	if (!err)
+		err = compile_text(arena, &ast->reason, &rule->reason);
+	if (err)
+		return err;
+	rule->expires = ast->expires;
+	rule->observe = ast->observe;
 	rule->source = ast->place.source;
 	rule->line = ast->place.line;
 	rule->deny = ast->deny;
@@ -379,6 +400,23 @@ static void make_digest(const struct rules_report *report, char out[17])
 	out[16] = '\0';
 }
 
+static int compile_files(struct ruleset *rs, const struct rules_report *report)
+{
+	rs->file = arena_get_array(rs->arena, report->n_sources,
+				   sizeof(rs->file[0]));
+	if (!rs->file)
+		return -ENOMEM;
+	for (; rs->n_files < report->n_sources; rs->n_files++) {
+		struct str name = str_from(report->source[rs->n_files].name);
+
+		name = arena_str(rs->arena, name);
+		if (!name.p)
+			return -ENOMEM;
+		rs->file[rs->n_files] = name.p;
+	}
+	return 0;
+}
+
 static int compile_head(struct ruleset *rs, const struct rules_ast *ast,
 			const struct rules_report *report)
 {
@@ -390,7 +428,7 @@ static int compile_head(struct ruleset *rs, const struct rules_ast *ast,
 	rs->name = name.p;
 	rs->observe = ast->observe;
 	make_digest(report, rs->digest);
-	return 0;
+	return compile_files(rs, report);
 }
 
 static int compile(struct rules_ast *ast, struct rules_report *report,
@@ -520,4 +558,44 @@ void rules_set_observe(struct ruleset *rs)
 size_t rules_count(const struct ruleset *rs)
 {
 	return rs->n_rules;
+}
+
+void rules_rule_info(const struct ruleset *rs, size_t number,
+		     struct rules_rule_info *ret)
+{
+	const struct rule *r;
+
+	REQUIRE(number > 0 && number <= rs->n_rules);
+	r = &rs->rule[number - 1];
+	*ret = (struct rules_rule_info){
+		.name = r->name,
+		.file = rs->file[r->source],
+		.line = r->line,
+		.deny = r->deny,
+		.observe = r->observe,
+		.owner = r->owner,
+		.reason = r->reason,
+		.expires = r->expires,
+	};
+}
+
+size_t rules_rule_find(const struct ruleset *rs, bool deny, struct str name)
+{
+	for (size_t i = 0; i < rs->n_rules; i++) {
+		if (rs->rule[i].deny == deny &&
+		    str_eq(str_from(rs->rule[i].name), name))
+			return i + 1;
+	}
+	return 0;
+}
+
+int64_t rules_next_expiry(const struct ruleset *rs, int64_t now)
+{
+	int64_t next = RULES_NEVER;
+
+	for (size_t i = 0; i < rs->n_rules; i++) {
+		if (rs->rule[i].expires > now)
+			next = MIN(next, rs->rule[i].expires);
+	}
+	return next;
 }

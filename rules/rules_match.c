@@ -41,6 +41,7 @@ struct pick {
 
 struct judge {
 	const struct ruleset *rs;
+	int64_t now;
 	uint16_t port;
 	struct ip_addr form[2];		/* the address, and what it carries */
 	unsigned n_forms;		/* 0: not known yet */
@@ -48,6 +49,8 @@ struct judge {
 	enum ip_class klass;
 	/* what the walk finds */
 	const struct rule *host_deny, *addr_deny;
+	const struct rule *expired;	/* an allow that would let it pass */
+	const struct rule *ended;	/* one that took the name and port */
 	bool named;
 	struct pick can, may;
 };
@@ -236,7 +239,9 @@ static bool is_own(const struct judge *j, const struct ip_hosts *hosts)
 static void judge_start(struct judge *j, const struct ruleset *rs,
 			const struct rules_question *q)
 {
-	*j = (struct judge){ .rs = rs, .port = q->port, .klass = IP_PUBLIC };
+	*j = (struct judge){
+		.rs = rs, .now = q->now, .port = q->port, .klass = IP_PUBLIC,
+	};
 	if (!q->addr)
 		return;
 	j->form[j->n_forms++] = ip_addr_unmapped(q->addr);
@@ -277,7 +282,7 @@ static void first(const struct rule **kept, const struct rule *r)
 
 static void weigh_deny(struct judge *j, const struct rule *r)
 {
-	if (!rule_has_port(r, j->port))
+	if (!rule_has_port(r, j->port) || !rule_holds(r, j->now))
 		return;
 	if (r->n_ranges == 0)
 		first(&j->host_deny, r);
@@ -287,11 +292,20 @@ static void weigh_deny(struct judge *j, const struct rule *r)
 
 static void weigh_allow(struct judge *j, const struct rule *r, unsigned rank)
 {
+	bool passes = j->n_forms > 0 && lets_pass(j, r);
+
+	if (!rule_holds(r, j->now)) {
+		if (rule_has_port(r, j->port))
+			first(&j->ended, r);
+		if (rule_has_port(r, j->port) && (passes || j->n_forms == 0))
+			first(&j->expired, r);
+		return;
+	}
 	j->named = true;
 	if (!rule_has_port(r, j->port))
 		return;
 	consider(&j->can, r, rank);
-	if (j->n_forms > 0 && lets_pass(j, r))
+	if (passes)
 		consider(&j->may, r, rank);
 }
 
@@ -301,7 +315,7 @@ static void on_deny_span(void *arg, const struct span *s)
 	struct judge *j = arg;
 	const struct rule *r = &j->rs->rule[s->owner];
 
-	if (!rule_has_port(r, j->port))
+	if (!rule_has_port(r, j->port) || !rule_holds(r, j->now))
 		return;
 	if (!j->addr_deny || (!j->addr_deny->has_hosts && r < j->addr_deny))
 		j->addr_deny = r;
@@ -344,6 +358,15 @@ static enum reason class_or(const struct judge *j, enum reason otherwise)
 	if (j->n_forms > 0 && j->klass != IP_PUBLIC)
 		return ip_class_reason(j->klass);
 	return otherwise;
+}
+
+static void name_rule(const struct ruleset *rs, const struct rule *r,
+		      struct rules_answer *ret)
+{
+	ret->rule = r ? r->name : NULL;
+	ret->rule_number = r ? (size_t)(r - rs->rule) + 1 : 0;
+	ret->file = r ? rs->file[r->source] : NULL;
+	ret->line = r ? r->line : 0;
 }
 
 static enum reason verdict_named(const struct judge *j,
@@ -392,18 +415,26 @@ static void observe(const struct judge *j, struct rules_answer *ret)
 {
 	if (j->addr_deny) {
 		ret->reason = REASON_ADDRESS_DENIED;
-		ret->rule = j->addr_deny->name;
+		name_rule(j->rs, j->addr_deny, ret);
 		return;
 	}
 	if (j->n_forms > 0 && j->klass != IP_PUBLIC && !j->may.rule) {
 		ret->reason = ip_class_reason(j->klass);
-		ret->rule = j->can.rule ? j->can.rule->name : NULL;
+		name_rule(j->rs, j->can.rule, ret);
 		return;
 	}
 	if (j->port == 0)
 		return;
 	ret->would_deny = true;
 	ret->protocol = rules_protocol_by_port(j->port);
+}
+
+/* The allow whose end alone stands in the way, as far as it is known. */
+static const struct rule *was_let_pass(const struct judge *j, bool literal)
+{
+	if (j->expired || literal || j->named)
+		return j->expired;
+	return j->ended;
 }
 
 void rules_judge(const struct ruleset *rs, const struct rules_question *q,
@@ -433,11 +464,14 @@ void rules_judge(const struct ruleset *rs, const struct rules_question *q,
 		walk_spans(&j, &rs->allow_spans, on_allow_span);
 	ret->reason = literal ? verdict_literal(&j, &decided) :
 				verdict_named(&j, &decided);
-	if (decided) {
-		ret->rule = decided->name;
-		if (!decided->deny)
-			ret->protocol = rule_protocol(decided, q->port);
+	if (ret->reason != REASON_ALLOWED && !(decided && decided->deny) &&
+	    was_let_pass(&j, literal)) {
+		ret->reason = REASON_RULE_EXPIRED;
+		decided = was_let_pass(&j, literal);
 	}
+	name_rule(rs, decided, ret);
+	if (decided && !decided->deny)
+		ret->protocol = rule_protocol(decided, q->port);
 	if (ret->reason != REASON_ALLOWED && rs->observe)
 		observe(&j, ret);
 }
@@ -446,11 +480,14 @@ void rules_judge(const struct ruleset *rs, const struct rules_question *q,
 
 struct shut {
 	const struct ruleset *rs;
+	int64_t now;
 	uint32_t port, until;
 };
 
 static bool shuts_port(const struct rule *r, struct shut *s)
 {
+	if (!rule_holds(r, s->now))
+		return false;
 	for (size_t i = 0; i < r->n_ports; i++) {
 		if (r->port[i].lo <= s->port && s->port <= r->port[i].hi) {
 			s->until = r->port[i].hi;
@@ -475,7 +512,7 @@ static uint32_t shut_until(const struct host_rules *start,
 			   const struct judge *j, uint32_t port)
 {
 	struct host_rules it = *start;
-	struct shut s = { .rs = start->rs, .port = port };
+	struct shut s = { .rs = start->rs, .now = j->now, .port = port };
 	const struct rule *r;
 
 	while ((r = host_rules_next(&it))) {
@@ -508,41 +545,49 @@ static uint16_t open_port(const struct host_rules *start,
 }
 
 /* What the rules say of @host on any port. */
-static bool some_port_open(const struct host_rules *start,
+static bool some_port_open(const struct host_rules *start, int64_t now,
 			   struct rules_answer *ret)
 {
-	static const struct judge no_address = { .n_forms = 0 };
+	const struct judge no_address = { .now = now };
 	struct host_rules it = *start;
-	const struct rule *r, *deny = NULL;
+	const struct rule *r, *deny = NULL, *expired = NULL;
 	bool named = false;
 
 	while ((r = host_rules_next(&it))) {
 		uint16_t port;
 
 		if (r->deny) {
-			if (r->n_ranges == 0)
+			if (r->n_ranges == 0 && rule_holds(r, now))
 				first(&deny, r);
 			continue;
 		}
-		named = true;
 		port = open_port(start, &no_address, r);
+		if (!rule_holds(r, now)) {
+			if (port > 0)
+				first(&expired, r);
+			continue;
+		}
+		named = true;
 		if (port == 0)
 			continue;
 		ret->reason = REASON_ALLOWED;
-		ret->rule = r->name;
+		name_rule(start->rs, r, ret);
 		ret->protocol = rule_protocol(r, port);
 		return true;
 	}
 	/* A deny of some ports says nothing of a host that nothing allows. */
 	if (deny && (named || rule_denies_all(deny))) {
 		ret->reason = REASON_HOST_DENIED;
-		ret->rule = deny->name;
+		name_rule(start->rs, deny, ret);
+	} else if (expired) {
+		ret->reason = REASON_RULE_EXPIRED;
+		name_rule(start->rs, expired, ret);
 	}
 	return false;
 }
 
 enum rules_name_verdict rules_judge_name(const struct ruleset *rs,
-					 struct str host,
+					 struct str host, int64_t now,
 					 struct rules_answer *ret)
 {
 	struct host_rules start;
@@ -552,7 +597,7 @@ enum rules_name_verdict rules_judge_name(const struct ruleset *rs,
 	if (str_empty(host))
 		return RULES_NAME_DENIED;
 	host_rules_start(&start, rs, host);
-	if (some_port_open(&start, ret))
+	if (some_port_open(&start, now, ret))
 		return RULES_NAME_ALLOWED;
 	if (rs->observe) {
 		ret->would_deny = true;
@@ -565,29 +610,34 @@ enum rules_name_verdict rules_judge_name(const struct ruleset *rs,
 
 /* --- a name and an address, on whatever port ------------------------------ */
 
+struct found {
+	const struct judge *j;
+	bool any;
+};
+
 static void on_any_span(void *arg, const struct span *span)
 {
-	bool *found = arg;
+	struct found *f = arg;
 
-	(void)span;
-	*found = true;
+	f->any |= rule_holds(&f->j->rs->rule[span->owner], f->j->now);
 }
 
 static bool addr_is_denied(const struct host_rules *start,
 			   const struct judge *j)
 {
 	struct host_rules it = *start;
+	struct found found = { .j = j };
 	const struct rule *r;
-	bool found = false;
 
 	while ((r = host_rules_next(&it))) {
-		if (r->deny && r->n_ranges > 0 && in_ranges(j, r))
+		if (r->deny && r->n_ranges > 0 && in_ranges(j, r) &&
+		    rule_holds(r, j->now))
 			return true;
 	}
 	for (unsigned i = 0; i < j->n_forms; i++)
 		span_tree_find(&start->rs->deny_spans, &j->form[i],
 			       on_any_span, &found);
-	return found;
+	return found.any;
 }
 
 void rules_judge_name_addr(const struct ruleset *rs,
@@ -599,7 +649,7 @@ void rules_judge_name_addr(const struct ruleset *rs,
 	bool passes = false;
 	struct judge j;
 
-	(void)rules_judge_name(rs, q->host, ret);
+	(void)rules_judge_name(rs, q->host, q->now, ret);
 	judge_start(&j, rs, q);
 	ret->klass = j.klass;
 	if (!rules_passes(ret) || !q->addr)
@@ -609,16 +659,16 @@ void rules_judge_name_addr(const struct ruleset *rs,
 	while ((r = host_rules_next(&it))) {
 		uint16_t port;
 
-		if (r->deny || !lets_pass(&j, r))
+		if (r->deny || !rule_holds(r, j.now) || !lets_pass(&j, r))
 			continue;
 		passes = true;
 		port = open_port(&start, &j, r);
 		if (port == 0)
 			continue;
 		*ret = (struct rules_answer){
-			.reason = REASON_ALLOWED, .rule = r->name,
 			.protocol = rule_protocol(r, port), .klass = j.klass,
 		};
+		name_rule(rs, r, ret);
 		return;
 	}
 	/* As in observe(): what policy says of names may go on, this not. */

@@ -262,6 +262,16 @@ static void set_owner(struct parser *p)
 	set_text(p, p->rule ? &p->rule->owner : &p->ast->owner, "owner");
 }
 
+static void set_expires(struct parser *p)
+{
+	const char *why;
+
+	if (!first_time(p, &p->rule->expires_place, "expires"))
+		return;
+	if (rules_time_parse(p->value, &p->rule->expires, &why) < 0)
+		bad_word(p, p->value, why);
+}
+
 static bool is_plain_word(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {
@@ -320,6 +330,7 @@ static const struct key {
 		    BIT(SECTION_DENY), set_reason },
 	{ "owner", BIT(SECTION_POLICY) | BIT(SECTION_ALLOW) |
 		   BIT(SECTION_DENY), set_owner },
+	{ "expires", BIT(SECTION_ALLOW) | BIT(SECTION_DENY), set_expires },
 	{ "name", BIT(SECTION_POLICY), set_name },
 	{ "mode", BIT(SECTION_POLICY), set_mode },
 };
@@ -487,6 +498,7 @@ static void add_rule(struct parser *p, struct str name)
 	rule->deny = p->kind == SECTION_DENY;
 	rule->name = keep(p, name);
 	rule->place = here(p);
+	rule->expires = RULES_NEVER;
 	rule->hosts_end = &rule->hosts;
 	rule->ranges_end = &rule->ranges;
 	rule->ports_end = &rule->ports;

@@ -55,6 +55,11 @@ NODISCARD int addr_range_parse(struct str word, bool deny,
 NODISCARD int port_range_parse(struct str word, struct port_range *ret,
 			       const char **ret_why);
 
+/* RFC 3339: a date, or a date with a time and its zone, as seconds since the
+ * epoch; a date alone is where it begins, in UTC. */
+NODISCARD int rules_time_parse(struct str word, int64_t *ret,
+			       const char **ret_why);
+
 bool addr_range_has(const struct addr_range *r, const struct ip_addr *a);
 /* Do they share an address? */
 bool addr_range_meets(const struct addr_range *a, const struct addr_range *b);

@@ -24,9 +24,12 @@
 
 struct rule {
 	const char *name;
+	const char *owner, *reason;	/* NULL: not said */
 	uint16_t source;
 	uint32_t line;
+	int64_t expires;		/* seconds since the epoch */
 	bool deny;
+	bool observe;			/* its refusals are only said */
 	bool any_host;			/* "*", deny only */
 	bool has_hosts;			/* names some, "*" included */
 	bool own_ports;			/* `ports` was written */
@@ -57,6 +60,8 @@ struct ruleset {
 	const char *name;
 	char digest[17];
 	bool observe;
+	const char **file;		/* names of the sources */
+	size_t n_files;
 	struct rule *rule;
 	size_t n_rules;
 	struct host_trie trie;
@@ -75,6 +80,15 @@ bool rule_has_addr(const struct rule *r, const struct ip_addr *a);
 bool rule_denies_all(const struct rule *r);
 /* Does @outer have each port of @inner? */
 bool rule_covers_ports(const struct rule *outer, const struct rule *inner);
+/* Does the rule still hold?  Of a rule that ends, an unknown time is too late:
+ * of an allow it is over, of a deny it is not. */
+static inline bool rule_holds(const struct rule *r, int64_t now)
+{
+	if (r->expires == RULES_NEVER)
+		return true;
+	return now <= 0 ? r->deny : now < r->expires;
+}
+
 static inline const struct rules_protocol *
 rule_protocol(const struct rule *r, uint16_t port)
 {

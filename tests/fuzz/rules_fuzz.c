@@ -78,7 +78,7 @@ static void ask(const struct ruleset *rs, struct str host,
 
 		rules_judge(rs, &q, &before);
 		check_answer(&before);
-		verdict = rules_judge_name(rs, host, &name);
+		verdict = rules_judge_name(rs, host, 1, &name);
 		REQUIRE(!rules_passes(&before) || str_empty(host) ||
 			verdict == RULES_NAME_ALLOWED);
 		REQUIRE((verdict == RULES_NAME_ALLOWED) ==
@@ -126,9 +126,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	struct str text = str_make(data, n);
 	size_t cut = str_chr(text, '\0');
 	struct rules_source source[2] = {
-		{ "one", str_make(text.p, cut) },
-		{ "two", str_make(text.p + MIN(cut + 1, n),
-				  n - MIN(cut + 1, n)) },
+		{ .name = "one", .text = str_make(text.p, cut) },
+		{ .name = "two", .text = str_make(text.p + MIN(cut + 1, n),
+						  n - MIN(cut + 1, n)) },
 	};
 	struct told told = { 0 };
 	struct ruleset *rs = NULL;

@@ -81,7 +81,7 @@ static void try_allow(struct str argument)
 {
 	struct buf text = BUF_INIT(4096);
 	struct ruleset *rs = NULL;
-	struct rules_source source = { "--allow", STR_NONE };
+	struct rules_source source = { .name = "--allow", .text = STR_NONE };
 	const char *why = NULL;
 
 	if (rules_allow_text(argument, 1, &text, &why) < 0) {

@@ -217,7 +217,7 @@ static void on_diag(void *arg, const struct rules_diag *d)
 
 static struct ruleset *compile(const char *policy)
 {
-	const struct rules_source source = { "lab.ini", str_from(policy) };
+	const struct rules_source source = { .name = "lab.ini", .text = str_from(policy) };
 	struct ruleset *rules = NULL;
 
 	assert_int_equal(rules_compile(&source, 1, on_diag, NULL, &rules), 0);

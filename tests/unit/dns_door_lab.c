@@ -160,7 +160,7 @@ int connected(int type, const char *to)
 
 struct ruleset *compile(const char *text)
 {
-	struct rules_source source = { "p.ini", str_from(text) };
+	struct rules_source source = { .name = "p.ini", .text = str_from(text) };
 	struct ruleset *rs = NULL;
 
 	assert_int_equal(rules_compile(&source, 1, NULL, NULL, &rs), 0);

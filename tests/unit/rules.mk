@@ -4,7 +4,8 @@ RULES_TEST_LDADD = rules/librules.a base/libbase.a $(RULES_LIBS) $(BASE_LIBS) \
 	$(CMOCKA_LIBS)
 EXTRA_DIST += %D%/rules_kit.h
 
-rules_tests = %D%/host_name_test %D%/rules_allow_test %D%/rules_check_test \
+rules_tests = %D%/host_name_test %D%/rules_allow_test %D%/rules_bundle_test \
+	%D%/rules_check_test %D%/rules_expiry_test \
 	%D%/rules_manual_test %D%/rules_match_test %D%/rules_property_test \
 	%D%/rules_value_test
 check_PROGRAMS += $(rules_tests)
@@ -30,3 +31,9 @@ TESTS += $(rules_tests)
 %C%_rules_manual_test_SOURCES = %D%/rules_manual_test.c
 %C%_rules_manual_test_CPPFLAGS = $(RULES_TEST_CPPFLAGS)
 %C%_rules_manual_test_LDADD = $(RULES_TEST_LDADD)
+%C%_rules_bundle_test_SOURCES = %D%/rules_bundle_test.c
+%C%_rules_bundle_test_CPPFLAGS = $(RULES_TEST_CPPFLAGS)
+%C%_rules_bundle_test_LDADD = $(RULES_TEST_LDADD)
+%C%_rules_expiry_test_SOURCES = %D%/rules_expiry_test.c
+%C%_rules_expiry_test_CPPFLAGS = $(RULES_TEST_CPPFLAGS)
+%C%_rules_expiry_test_LDADD = $(RULES_TEST_LDADD)

@@ -477,11 +477,14 @@ static void lists_grow_by_words_and_by_repeated_keys(void **state)
 static void several_sources_make_one_policy(void **state)
 {
 	struct rules_source s[] = {
-		{ "one.ini", STR("[policy]\nname = joint\n[allow a]\n"
-				 "hosts = a.example\n") },
-		{ "two.ini", STR("[deny b]\nhosts = b.example\n") },
-		{ "--allow", STR("[allow allow-1]\nhosts = *.b.example "
-				 "b.example\n") },
+		{ .name = "one.ini",
+		  .text = STR("[policy]\nname = joint\n[allow a]\n"
+			      "hosts = a.example\n") },
+		{ .name = "two.ini",
+		  .text = STR("[deny b]\nhosts = b.example\n") },
+		{ .name = "--allow",
+		  .text = STR("[allow allow-1]\nhosts = *.b.example "
+			      "b.example\n") },
 	};
 	struct told told = { .text = BUF_INIT(4096) };
 	struct ruleset *rs;
@@ -517,8 +520,7 @@ static void several_sources_make_one_policy(void **state)
 static void the_digest_is_of_the_texts(void **state)
 {
 	struct rules_source s[] = {
-		{ "a", STR("[allow a]\n") }, { "b",
-		  STR("hosts = a.example\n") },
+		{ .name = "a", .text = STR("[allow a]\n") }, { .name = "b", .text = STR("hosts = a.example\n") },
 	};
 	struct ruleset *rs, *other;
 
@@ -623,7 +625,7 @@ static void running_out_of_memory_is_an_error(void **state)
 		"ports = 22 443\n[allow b]\naddresses = 8.8.8.0/24\n"
 		"[deny c]\nhosts = *\nports = 25\n[deny d]\n"
 		"addresses = 9.9.9.9\n";
-	struct rules_source source = { "p.ini", STR("") };
+	struct rules_source source = { .name = "p.ini", .text = STR("") };
 	bool failed = false, done = false;
 
 	(void)state;

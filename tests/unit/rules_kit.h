@@ -40,7 +40,7 @@ static inline void told_one(void *arg, const struct rules_diag *d)
 /* NULL when it was refused. */
 static inline struct ruleset *compile_told(const char *text, struct told *told)
 {
-	struct rules_source source = { "p.ini", str_from(text) };
+	struct rules_source source = { .name = "p.ini", .text = str_from(text) };
 	struct ruleset *rs = NULL;
 	int err;
 

@@ -32,7 +32,7 @@ static struct buf read_file(const char *name)
 /* Without an error or a warning. */
 static void compile_silently(const char *name, struct str text)
 {
-	struct rules_source source = { name, text };
+	struct rules_source source = { .name = name, .text = text };
 	struct told told = { .text = BUF_INIT(1 << 16) };
 	struct ruleset *rs = NULL;
 	int err = rules_compile(&source, 1, told_one, &told, &rs);

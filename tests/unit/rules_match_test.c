@@ -33,7 +33,7 @@ static void an_empty_policy_denies_everything(void **state)
 		rs = compile_good(texts[i]);
 		assert_int_equal(rules_count(rs), 0);
 		CHECK(rs, v);
-		assert_int_equal(rules_judge_name(rs, STR("example.com"), &a),
+		assert_int_equal(rules_judge_name(rs, STR("example.com"), 1, &a),
 				 RULES_NAME_DENIED);
 		assert_int_equal(a.reason, REASON_HOST_NOT_ALLOWED);
 		rules_unref(rs);
@@ -245,11 +245,11 @@ static void a_deny_of_all_shuts_all(void **state)
 
 	(void)state;
 	CHECK(rs, v);
-	assert_int_equal(rules_judge_name(rs, STR("api.example.com"), &a),
+	assert_int_equal(rules_judge_name(rs, STR("api.example.com"), 1, &a),
 			 RULES_NAME_DENIED);
 	assert_int_equal(a.reason, REASON_HOST_DENIED);
 	assert_string_equal(a.rule, "everything");
-	assert_int_equal(rules_judge_name(rs, STR("example.com"), &a),
+	assert_int_equal(rules_judge_name(rs, STR("example.com"), 1, &a),
 			 RULES_NAME_DENIED);
 	rules_unref(rs);
 }
@@ -274,7 +274,7 @@ static void a_deny_of_all_on_some_ports_leaves_the_rest(void **state)
 	(void)state;
 	CHECK(rs, v);
 	/* A deny of port 25 is no reason for a name that nothing allows. */
-	assert_int_equal(rules_judge_name(rs, STR("other.example.com"), &a),
+	assert_int_equal(rules_judge_name(rs, STR("other.example.com"), 1, &a),
 			 RULES_NAME_DENIED);
 	assert_int_equal(a.reason, REASON_HOST_NOT_ALLOWED);
 	assert_null(a.rule);
@@ -661,11 +661,11 @@ static void observing_lets_names_through_only(void **state)
 		if (a.would_deny != o[i].would_deny)
 			fail_msg("case %zu: would_deny is %d", i, a.would_deny);
 	}
-	assert_int_equal(rules_judge_name(rs, STR("b.example.com"), &a),
+	assert_int_equal(rules_judge_name(rs, STR("b.example.com"), 1, &a),
 			 RULES_NAME_ALLOWED);
 	assert_true(a.would_deny);
 	assert_int_equal(a.reason, REASON_HOST_NOT_ALLOWED);
-	assert_int_equal(rules_judge_name(rs, STR("a.example.com"), &a),
+	assert_int_equal(rules_judge_name(rs, STR("a.example.com"), 1, &a),
 			 RULES_NAME_ALLOWED);
 	assert_false(a.would_deny);
 	rules_unref(rs);
@@ -727,7 +727,7 @@ static void a_name_is_judged_without_a_port(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		enum rules_name_verdict verdict;
 
-		verdict = rules_judge_name(rs, str_from(cases[i].name), &a);
+		verdict = rules_judge_name(rs, str_from(cases[i].name), 1, &a);
 		if (verdict != cases[i].verdict || a.reason != cases[i].reason)
 			fail_msg("'%s': %d, %s", cases[i].name, verdict,
 				 reason_word(a.reason));

@@ -451,7 +451,7 @@ static void compare_name(const struct drawn *d, const struct ruleset *rs,
 	for (size_t i = 0; i < ARRAY_SIZE(ports); i++)
 		open |= naive_judge(d, host, ports[i], NULL).reason ==
 			REASON_ALLOWED;
-	got = rules_judge_name(rs, str_from(host), &a);
+	got = rules_judge_name(rs, str_from(host), 1, &a);
 	if ((got == RULES_NAME_ALLOWED) != (open || d->observe) ||
 	    (a.reason == REASON_ALLOWED) != open)
 		fail_msg("name %s: got %d, %s, in:\n%s", host, got,
@@ -474,7 +474,7 @@ static void the_matcher_agrees_with_a_naive_one(void **state)
 	(void)state;
 	for (unsigned i = 1; i <= wanted; i++) {
 		struct buf text = BUF_INIT(1 << 16);
-		struct rules_source source = { "drawn", STR_NONE };
+		struct rules_source source = { .name = "drawn", .text = STR_NONE };
 		struct ruleset *rs = NULL;
 		struct drawn d = { 0 };
 
@@ -506,8 +506,8 @@ static void the_order_of_rules_permits_nothing(void **state)
 	(void)state;
 	for (unsigned i = 1; i <= 500; i++) {
 		struct buf forth = BUF_INIT(1 << 16), back = BUF_INIT(1 << 16);
-		struct rules_source s[2] = { { "forth", STR_NONE },
-					     { "back", STR_NONE } };
+		struct rules_source s[2] = { { .name = "forth" },
+					     { .name = "back" } };
 		struct ruleset *a = NULL, *b = NULL;
 		struct drawn d = { 0 }, turned;
 
