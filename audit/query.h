@@ -46,7 +46,8 @@ struct query_summary {
  *
  * Internal records are passed over.  A refused DNS lookup whose name is also
  * refused as a flow is counted once, as the flow.  A flow that was opened and
- * then could not be connected is a refused one, with the network's reason.
+ * then could not be connected is a refused one, with the network's reason.  A
+ * refused HTTP request counts, and not the close of the flow that it ended.
  * Return: 0 or -errno
  */
 NODISCARD int query_summarise(int fd, struct query_summary *ret);
