@@ -70,11 +70,14 @@ static int sandbox_open_listener(struct sandbox *s,
 }
 
 /* How many refusals of the self-test will come by: TCP in each family by its
- * listener, and UDP in each by the firewall's reports. */
-static unsigned sandbox_self_tests(const struct sandbox *s)
+ * listener, and UDP in each by the firewall's reports.  Wildcard listeners do
+ * not have the port that it asks for. */
+static unsigned sandbox_self_tests(const struct sandbox *s, uint32_t flags)
 {
 	unsigned families = !!s->tproxy4 + !!s->tproxy6;
 
+	if (flags & PLUG_FLAG_NO_TPROXY)
+		return 0;
 	return s->nflog ? 2 * families : families;
 }
 
@@ -99,7 +102,7 @@ static int sandbox_open(struct sandbox *s, struct sandbox_config *config)
 	if (err == 0 && config->fd[PLUG_FD_NFLOG] >= 0)
 		err = nflog_new(s, fd_take(&config->fd[PLUG_FD_NFLOG]),
 				&s->nflog);
-	s->self_tests_left = sandbox_self_tests(s);
+	s->self_tests_left = sandbox_self_tests(s, config->open->flags);
 	s->diag_fd = fd_take(&config->fd[PLUG_FD_DIAG]);
 	return err;
 }

@@ -98,6 +98,13 @@ def test_everything_else_is_refused_at_once_and_stays_inside(as_user, lab):
     assert lab.origin_seen(before) == []
 
 
+def test_the_self_test_hides_nothing_of_the_commands(as_user):
+    got = as_user.sh("curl -sSk https://192.0.2.2/; curl -sSk https://192.0.2.2/",
+                     options=DIRECT, before=without())
+    assert [r["asked"] for r in got.flows()] == ["192.0.2.2"] * 2
+    assert not [r for r in got.records if r.get("internal") and r["ev"] != "dns"]
+
+
 def test_every_resolver_is_ours(as_user, lab):
     before = len(lab.dns_seen())
     got = as_user.sh("""
