@@ -392,6 +392,8 @@ static bool on_flow(void *arg, const struct query_flow *f)
 	s->out->records++;
 	if (is(f->event, "log_gap"))
 		s->out->lost += f->count;
+	else if (is(f->event, "limit"))
+		s->out->full += f->count;
 	else if (is(f->event, "run_end"))
 		s->out->ended = true;
 	else if (f->internal)

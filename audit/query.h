@@ -37,6 +37,7 @@ struct query_summary {
 	uint64_t records;	/* lines read */
 	uint64_t bad;		/* lines that are not records */
 	uint64_t lost;		/* by log_gap */
+	uint64_t full;		/* times that new connections had to wait */
 	uint64_t more;		/* flows beyond QUERY_ROWS_MAX rows */
 	bool ended;		/* a run_end record was there */
 };

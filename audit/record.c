@@ -59,6 +59,7 @@ static const char *const event_words[] = {
 	[RECORD_RUN_START]  = "run_start",
 	[RECORD_RUN_END]    = "run_end",
 	[RECORD_LOG_GAP]    = "log_gap",
+	[RECORD_LIMIT]      = "limit",
 };
 static_assert(ARRAY_SIZE(event_words) == RECORD_EVENTS, "name every event");
 
@@ -116,7 +117,7 @@ static bool is_flow(const struct record *r)
 static bool is_about_run(const struct record *r)
 {
 	return r->event == RECORD_RUN_START || r->event == RECORD_RUN_END ||
-	       r->event == RECORD_LOG_GAP;
+	       r->event == RECORD_LOG_GAP || r->event == RECORD_LIMIT;
 }
 
 static bool has_totals(const struct record *r)

@@ -32,6 +32,7 @@ enum record_event {
 	RECORD_RUN_START,	/* "run_start": plugged; policy, mode */
 	RECORD_RUN_END,		/* "run_end": totals */
 	RECORD_LOG_GAP,		/* "log_gap": @count records were lost */
+	RECORD_LIMIT,		/* "limit": reached @count times; new flows wait */
 
 	RECORD_EVENTS
 };
@@ -41,7 +42,7 @@ enum record_act {
 	RECORD_DENY,
 	RECORD_WOULD_DENY,	/* observe mode let it through */
 	RECORD_ERROR,		/* allowed, but the network failed */
-	RECORD_ACT_NONE,	/* "none": run_start, run_end, log_gap */
+	RECORD_ACT_NONE,	/* "none": run_start, run_end, log_gap, limit */
 };
 
 enum record_via {

@@ -150,6 +150,10 @@ static int text_head(const struct summary *s, struct buf *out)
 	if (!err && r->daemon_lost)
 		err = buf_add_str(out, STR("  warning   penstockd ended before "
 			"the run: from then on there was no network\n"));
+	if (!err && s->flows->full)
+		err = buf_printf(out, "  warning   as many connections as a "
+				 "sandbox may have were open: new ones waited "
+				 " x%" PRIu64 "\n", s->flows->full);
 	if (!err && !r->audit_ok)
 		err = buf_add_str(out, STR("  warning   not every record could "
 					   "be written\n"));
@@ -238,6 +242,7 @@ int summary_json(const struct summary *s, struct buf *out)
 	json_uint(&j, "records_read", s->flows->records);
 	json_uint(&j, "records_lost", s->flows->lost);
 	json_uint(&j, "flows_more", s->flows->more);
+	json_uint(&j, "connections_full", s->flows->full);
 	json_bool(&j, "audit_ok", r->audit_ok);
 	json_bool(&j, "daemon_lost", r->daemon_lost);
 	json_bool(&j, "transparent", r->tproxy);

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -158,11 +159,35 @@ int sandbox_new(struct worker *w, struct sandbox_config *config,
 	return 0;
 }
 
+static void sandbox_tell_full(struct sandbox *s)
+{
+	struct record r;
+
+	sandbox_record(RECORD_LIMIT, RECORD_ACT_NONE,
+		       REASON_CONNECTIONS_EXCEEDED, RECORD_VIA_NONE, &r);
+	r.count = s->full_more;
+	s->full_more = 0;
+	audit_tell(s->sink, &r);
+}
+
+void sandbox_on_full(struct sandbox *s)
+{
+	int64_t now = clock_mono_ms();
+
+	s->full_more++;
+	if (s->full_until_ms && now < s->full_until_ms)
+		return;
+	s->full_until_ms = now + SANDBOX_FULL_MS;
+	sandbox_tell_full(s);
+}
+
 void sandbox_end(struct sandbox *s, enum reason why)
 {
 	if (s->ending)
 		return;
 	s->ending = true;
+	if (s->full_more)
+		sandbox_tell_full(s);
 	sandbox_close_sockets(s);
 	conn_end_all(s, why);
 }

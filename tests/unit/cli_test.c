@@ -257,7 +257,8 @@ static void the_summary_says_what_to_allow_and_what_never(void **state)
 {
 	const struct launch_result result = { .exit_code = 4, .audit_ok = true };
 	const struct query_summary flows = { .row = rows,
-					     .n = ARRAY_SIZE(rows) };
+					     .n = ARRAY_SIZE(rows),
+					     .full = 3 };
 	const struct summary s = {
 		.run = "7f3a91", .result = &result, .flows = &flows,
 		.duration_ms = 4210, .records = "/home/u/.local/x/audit.jsonl",
@@ -278,11 +279,15 @@ static void the_summary_says_what_to_allow_and_what_never(void **state)
 	assert_non_null(strstr(text, "to allow  --allow telemetry.example.com "
 				     "--allow git.example.com:22\n"));
 	assert_null(strstr(text, "--allow 169.254"));
+	assert_non_null(strstr(text, "  warning   as many connections as a "
+				     "sandbox may have were open: new ones "
+				     "waited  x3\n"));
 	assert_non_null(strstr(text, "record    ~/.local/x/audit.jsonl\n"));
 	buf_done(&out);
 	assert_int_equal(summary_json(&s, &out), 0);
 	text = buf_cstr(&out);
 	assert_non_null(strstr(text, "\"exit\":4"));
+	assert_non_null(strstr(text, "\"connections_full\":3"));
 	assert_non_null(strstr(text, "\"host\":\"pypi.org\""));
 	buf_done(&out);
 }

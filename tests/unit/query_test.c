@@ -336,6 +336,22 @@ static void gaps_are_summed(void **state)
 	query_summary_done(&s);
 }
 
+static void times_that_connections_waited_are_summed(void **state)
+{
+	struct file *f = *state;
+	struct record r = record(RECORD_LIMIT, RECORD_ACT_NONE,
+				 REASON_CONNECTIONS_EXCEEDED, "", 0);
+	struct query_summary s;
+
+	put(f, r);
+	r.count = 3;
+	put(f, r);
+	s = summary_of(f);
+	assert_int_equal(s.full, 4);
+	assert_int_equal(s.n, 0);	/* nobody was refused */
+	query_summary_done(&s);
+}
+
 static void lines_that_are_no_records_are_counted_and_passed_over(void **state)
 {
 	struct file *f = *state;
@@ -591,6 +607,7 @@ int main(void)
 		T(our_own_self_test_is_passed_over),
 		T(a_flow_without_a_name_is_shown_by_its_address),
 		T(gaps_are_summed),
+		T(times_that_connections_waited_are_summed),
 		T(lines_that_are_no_records_are_counted_and_passed_over),
 		T(a_last_line_without_its_newline_still_counts),
 		T(later_events_and_keys_are_no_errors),
