@@ -220,7 +220,7 @@ def test_flows_shows_the_record_as_a_table(as_user, lab):
     for wrong in (["--run", "../x"], [], ["/nowhere"], ["a", "b"]):
         done = lab.host.run([as_user.program, "flows", *wrong],
                             capture_output=True, text=True)
-        assert done.returncode == 2 and done.stderr.startswith("penstock: ")
+        assert done.returncode == 2 and done.stderr.startswith("penstock")
 
 
 def test_a_run_is_found_by_its_id(as_user, lab):
