@@ -353,6 +353,15 @@ static struct query_row *row_of_open(struct summing *s,
 	return best;
 }
 
+/*
+ * Each request on such a flow is a record of its own, and so is each refusal:
+ * the close only says what it led to.
+ */
+static bool is_of_requests(const struct query_flow *f)
+{
+	return is(f->proto, "http") || is(f->via, "forward");
+}
+
 static void count_close(struct summing *s, const struct query_flow *f)
 {
 	bool moved = f->bytes_up > 0 || f->bytes_down > 0;
@@ -367,7 +376,8 @@ static void count_close(struct summing *s, const struct query_flow *f)
 		return;
 	if (row && !moved && row->count > 0)
 		row->count--;
-	count_refused(s, f);
+	if (!denied || !is_of_requests(f))
+		count_refused(s, f);
 }
 
 static bool is_refusal(const struct query_flow *f)
@@ -382,6 +392,8 @@ static bool on_flow(void *arg, const struct query_flow *f)
 	s->out->records++;
 	if (is(f->event, "log_gap"))
 		s->out->lost += f->count;
+	else if (is(f->event, "limit"))
+		s->out->full += f->count;
 	else if (is(f->event, "run_end"))
 		s->out->ended = true;
 	else if (f->internal)

@@ -37,6 +37,7 @@ struct query_summary {
 	uint64_t records;	/* lines read */
 	uint64_t bad;		/* lines that are not records */
 	uint64_t lost;		/* by log_gap */
+	uint64_t full;		/* times that new connections had to wait */
 	uint64_t more;		/* flows beyond QUERY_ROWS_MAX rows */
 	bool ended;		/* a run_end record was there */
 };
@@ -46,7 +47,8 @@ struct query_summary {
  *
  * Internal records are passed over.  A refused DNS lookup whose name is also
  * refused as a flow is counted once, as the flow.  A flow that was opened and
- * then could not be connected is a refused one, with the network's reason.
+ * then could not be connected is a refused one, with the network's reason.  A
+ * refused HTTP request counts, and not the close of the flow that it ended.
  * Return: 0 or -errno
  */
 NODISCARD int query_summarise(int fd, struct query_summary *ret);

@@ -62,6 +62,7 @@ static const char *const event_words[] = {
 	[RECORD_LOG_GAP]    = "log_gap",
 	[RECORD_POLICY]     = "policy_reload",
 	[RECORD_POLICY_FAILED] = "policy_reload_failed",
+	[RECORD_LIMIT]      = "limit",
 };
 static_assert(ARRAY_SIZE(event_words) == RECORD_EVENTS, "name every event");
 
@@ -120,7 +121,7 @@ static bool is_about_run(const struct record *r)
 {
 	return r->event == RECORD_RUN_START || r->event == RECORD_RUN_END ||
 	       r->event == RECORD_LOG_GAP || r->event == RECORD_POLICY ||
-	       r->event == RECORD_POLICY_FAILED;
+	       r->event == RECORD_POLICY_FAILED || r->event == RECORD_LIMIT;
 }
 
 static bool has_totals(const struct record *r)

@@ -34,6 +34,7 @@ enum record_event {
 	RECORD_LOG_GAP,		/* "log_gap": @count records were lost */
 	RECORD_POLICY,		/* "policy_reload": another policy is in force */
 	RECORD_POLICY_FAILED,	/* "policy_reload_failed": the old one stays */
+	RECORD_LIMIT,		/* "limit": reached @count times; new flows wait */
 
 	RECORD_EVENTS
 };

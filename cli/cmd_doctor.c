@@ -111,8 +111,8 @@ int cmd_doctor(int argc, char **argv)
 	if (opts_parse(&table, argc, argv, &wish, &first))
 		return EXIT_USAGE;
 	if (first < argc) {
-		say("penstock doctor: '%s' is too much: it takes no argument",
-		    argv[first]);
+		say_of(table.command, "'%s' is too much: it takes no argument",
+		       argv[first]);
 		return EXIT_USAGE;
 	}
 	if (wish.help) {

@@ -246,6 +246,36 @@ static int show(struct flows *f, const char *path)
 	return 0;
 }
 
+/* Say where it was looked for, and where else it may be. */
+static void not_there(const char *id, const char *path)
+{
+	if (geteuid() == 0)
+		say("no run %s: there is no %s; the runs of an ordinary user "
+		    "are in that user's ~/.local/state/penstock", id, path);
+	else
+		say("no run %s: there is no %s; what ran under sudo is in %s "
+		    "(sudo penstock flows --run %s)", id, path, RUN_ROOT_BASE,
+		    id);
+}
+
+/* The record of run @id; false: said why not. */
+static bool find_run(const char *id, char ret_path[RUN_PATH_MAX])
+{
+	int e = run_state_find(id, ret_path);
+
+	if (e == -ENOENT)
+		say("there is no place for records: set HOME or "
+		    "XDG_STATE_HOME as it was for the run, or name the FILE");
+	else if (e)
+		say("'%s' is no run id: it is six hex digits, and the summary "
+		    "of a run begins with it", id);
+	else if (access(ret_path, F_OK) && errno == ENOENT)
+		not_there(id, ret_path);
+	else
+		return true;
+	return false;
+}
+
 int cmd_flows(int argc, char **argv)
 {
 	struct flows f = { 0 };
@@ -261,23 +291,13 @@ int cmd_flows(int argc, char **argv)
 	}
 	file = first < argc ? argv[first] : NULL;
 	if (!file == !f.run || argc - first > 1) {
-		say("penstock flows: give one of --run ID and FILE");
+		say_of(flows_table.command, "give one of --run ID and FILE");
 		return EXIT_USAGE;
 	}
-	if (f.run) {
-		int e = run_state_find(f.run, path);
-
-		if (e == -ENOENT)
-			say("there is no place for records: set HOME or "
-			    "XDG_STATE_HOME as it was for the run, or name "
-			    "the FILE");
-		else if (e)
-			say("'%s' is no run id: it is six hex digits, and the "
-			    "summary of a run begins with it", f.run);
-		if (e)
-			return EXIT_USAGE;
+	if (f.run && !find_run(f.run, path))
+		return EXIT_USAGE;
+	if (f.run)
 		file = path;
-	}
 	if (hash_init(&f.closed, 256)) {
 		say("out of memory");
 		return EXIT_USAGE;

@@ -46,6 +46,20 @@ static void count_line(unsigned errors, unsigned warnings)
 		printf("%u warning%s\n", warnings, warnings == 1 ? "" : "s");
 }
 
+/* Are these the sections of penstockd's own configuration? */
+static bool is_daemons(struct str text)
+{
+	struct str line;
+
+	while (str_cut(&text, '\n', &line)) {
+		line = str_trim(line);
+		if (str_eq(line, STR("[service]")) ||
+		    str_eq(line, STR("[plug]")))
+			return true;
+	}
+	return false;
+}
+
 static int check_file(const char *path)
 {
 	CLEANUP(buf_done) struct buf text = BUF_INIT(PLUG_POLICY_MAX);
@@ -62,6 +76,9 @@ static int check_file(const char *path)
 	if (e) {
 		if (!said.errors)
 			say("%s: %s", path, strerror(-e));
+		else if (is_daemons(source.text))
+			say("%s is a configuration of the service, no policy: "
+			    "penstockd --check --config %s", path, path);
 		return EXIT_USAGE;
 	}
 	printf("%s: valid: %s@sha256:%s, %zu rule%s%s\n", path,
@@ -83,7 +100,7 @@ static int policy_check(int argc, char **argv)
 		return 0;
 	}
 	if (first == argc) {
-		say("penstock policy check: which file?");
+		say_of(check_table.command, "which file?");
 		return EXIT_USAGE;
 	}
 	for (; first < argc; first++) {

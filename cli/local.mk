@@ -10,6 +10,7 @@ noinst_LIBRARIES += %D%/libcli.a
 	%D%/cmd_policy.c \
 	%D%/cmd_run.c \
 	%D%/daemon_path.c %D%/daemon_path.h \
+	%D%/odd_name.c %D%/odd_name.h \
 	%D%/opts.c %D%/opts.h \
 	%D%/policy_text.c %D%/policy_text.h \
 	%D%/run_env.c %D%/run_env.h \

@@ -30,8 +30,11 @@ static const char examples[] =
 
 static int cmd_version(int argc, char **argv)
 {
-	(void)argc;
-	(void)argv;
+	if (argc > 1) {
+		say_of("penstock version",
+		       "'%s' is too much: it takes no argument", argv[1]);
+		return EXIT_USAGE;
+	}
 	puts(PACKAGE_STRING);
 	return 0;
 }
@@ -129,7 +132,7 @@ int main(int argc, char **argv)
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
 		return cmd_help(1, argv);
 	if (strcmp(argv[1], "--version") == 0)
-		return cmd_version(1, argv);
+		return cmd_version(argc - 1, argv + 1);
 	s = find(argv[1]);
 	return s ? s->run(argc - 1, argv + 1) : unknown(argv[1]);
 }

@@ -36,20 +36,33 @@ static void put_escaped(const char *p)
 	}
 }
 
-void say(const char *fmt, ...)
+static PRINTF(2, 0) void put_line(const char *who, const char *fmt, va_list ap)
 {
 	char line[LINE_MAX_BYTES];
-	va_list ap;
-	int n;
 
-	va_start(ap, fmt);
-	n = vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	if (n < 0)
+	if (vsnprintf(line, sizeof(line), fmt, ap) < 0)
 		return;
-	fputs("penstock: ", stderr);
+	fprintf(stderr, "%s: ", who);
 	put_escaped(line);
 	fputs(line_end(), stderr);
+}
+
+void say(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	put_line("penstock", fmt, ap);
+	va_end(ap);
+}
+
+void say_of(const char *command, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	put_line(command, fmt, ap);
+	va_end(ap);
 }
 
 void say_lines(const char *text)
@@ -95,11 +108,11 @@ static int unknown(const struct opts_table *t, const char *word,
 	words[n] = NULL;
 	near = name.n ? ini_did_you_mean(name, words) : NULL;
 	if (near)
-		say("%s: no option '%s'; did you mean '--%s'?", t->command,
-		    word, near);
+		say_of(t->command, "no option '%s'; did you mean '--%s'?", word,
+		       near);
 	else
-		say("%s: no option '%s' (see %s --help)", t->command, word,
-		    t->command);
+		say_of(t->command, "no option '%s' (see %s --help)", word,
+		       t->command);
 	return -EINVAL;
 }
 
@@ -129,13 +142,13 @@ static int parse_word(const struct opts_table *t, struct words *w, void *arg)
 	if (!o)
 		return unknown(t, word, name);
 	if (o->value == OPT_NONE && value) {
-		say("%s: --%s takes no value", t->command, o->name);
+		say_of(t->command, "--%s takes no value", o->name);
 		return -EINVAL;
 	}
 	if (o->value == OPT_NEEDED && !value) {
 		if (w->at + 1 >= w->argc) {
-			say("%s: --%s needs %s behind it", t->command, o->name,
-			    o->arg);
+			say_of(t->command, "--%s needs %s behind it", o->name,
+			       o->arg);
 			return -EINVAL;
 		}
 		value = w->argv[++w->at];
@@ -143,8 +156,8 @@ static int parse_word(const struct opts_table *t, struct words *w, void *arg)
 	wrong = t->set(arg, o->id, value);
 	if (!wrong)
 		return 0;
-	say("--%s%s%s%s: %s", o->name, value ? " '" : "", value ? value : "",
-	    value ? "'" : "", wrong);
+	say_of(t->command, "--%s%s%s%s: %s", o->name, value ? " '" : "",
+	       value ? value : "", value ? "'" : "", wrong);
 	return -EINVAL;
 }
 

@@ -48,6 +48,8 @@ void opts_usage(const struct opts_table *t);
 
 /* "penstock: " and a line, on stderr; bytes from outside are escaped. */
 void say(const char *fmt, ...) PRINTF(1, 2);
+/* The same behind "@command: ", as in "penstock run". */
+void say_of(const char *command, const char *fmt, ...) PRINTF(2, 3);
 /* Several lines: the first behind "penstock: ", the others as they are. */
 void say_lines(const char *text);
 

@@ -120,6 +120,14 @@ static const char *set_once(const char **to, const char *value)
 	return NULL;
 }
 
+/* What is written is a file: the streams are the command's. */
+static const char *set_output(const char **to, const char *value)
+{
+	if (strcmp(value, "-") == 0)
+		return "standard output is the command's: name a file";
+	return set_once(to, value);
+}
+
 static const char *set(void *arg, int id, const char *value)
 {
 	struct run_opts *o = arg;
@@ -134,12 +142,12 @@ static const char *set(void *arg, int id, const char *value)
 		wrong = check_label(value, PLUG_NAME_MAX);
 		return wrong ? wrong : set_once(&o->policy_name, value);
 	case ID_WRITE_POLICY:
-		return set_once(&o->write_policy, value);
+		return set_output(&o->write_policy, value);
 	case ID_RECORDS:
-		return set_once(&o->records, value);
+		return set_output(&o->records, value);
 	case ID_JSON:
 		o->json = true;
-		return value ? set_once(&o->json_file, value) : NULL;
+		return value ? set_output(&o->json_file, value) : NULL;
 	case ID_NAME:
 		wrong = check_label(value, PLUG_LABEL_MAX);
 		return wrong ? wrong : set_once(&o->name, value);
@@ -180,8 +188,10 @@ int run_opts_parse(int argc, char **argv, struct run_opts *ret, int *ret_first)
 	if (!wrong && *ret_first >= argc)
 		wrong = "which command? (penstock run [OPTION]... -- COMMAND "
 			"[ARGUMENT]...)";
+	if (!wrong && !argv[*ret_first][0])
+		wrong = "the command is an empty word; is a variable not set?";
 	if (wrong)
-		say("penstock run: %s", wrong);
+		say_of(table.command, "%s", wrong);
 	return wrong ? -EINVAL : 0;
 }
 

@@ -18,7 +18,6 @@
 #include "cli/caller.h"
 #include "cli/opts.h"
 
-#define ROOT_BASE	"/var/lib/penstock/runs"
 #define ID_BYTES	3	/* random bytes of a run id, short to type */
 #define ID_TRIES	64
 #define RECORDS_NAME	"audit.jsonl"
@@ -36,7 +35,7 @@ static int find_base(char out[RUN_PATH_MAX])
 	const char *home = caller_path("HOME");
 
 	if (geteuid() == 0) {
-		memcpy(out, ROOT_BASE, sizeof(ROOT_BASE));
+		memcpy(out, RUN_ROOT_BASE, sizeof(RUN_ROOT_BASE));
 		return 0;
 	}
 	if (state)

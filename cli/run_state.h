@@ -12,6 +12,9 @@
 #define RUN_ID_SIZE	16
 #define RUN_PATH_MAX	4096
 
+/* Records of what root runs, under sudo too. */
+#define RUN_ROOT_BASE	"/var/lib/penstock/runs"
+
 struct run_state {
 	char id[RUN_ID_SIZE];
 	char base[RUN_PATH_MAX];	/* of all runs; "" with --records */

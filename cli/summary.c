@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/reason.h"
 #include "base/str.h"
+#include "cli/odd_name.h"
 #include "cli/text.h"
 
 #define HOST_COLUMN	30
@@ -110,7 +111,15 @@ static bool said_before(const struct query_summary *q, size_t i, bool web)
 	return false;
 }
 
-static int text_to_allow(struct buf *out, const struct query_summary *q)
+/* What to_allow lines begin with: the first is named. */
+static const char *to_allow(size_t lines)
+{
+	return lines ? "            " : "  to allow  ";
+}
+
+/* The names to paste behind "penstock run"; @ret_odd: those left out. */
+static int text_proposals(struct buf *out, const struct query_summary *q,
+			  size_t *ret_shown, const char **ret_odd)
 {
 	size_t shown = 0;
 	int err = 0;
@@ -122,18 +131,34 @@ static int text_to_allow(struct buf *out, const struct query_summary *q)
 		if (!r->refused || !can_be_allowed(r) || shown == ROWS_SHOWN ||
 		    said_before(q, i, web))
 			continue;
-		err = buf_printf(out, shown ? " --allow %s" :
-				 "  to allow  --allow %s", r->host);
+		if (odd_name(r->host) || odd_siblings(q, r)) {
+			*ret_odd = *ret_odd ? *ret_odd : r->host;
+			continue;
+		}
+		err = buf_printf(out, "%s--allow %s", shown ? " " : to_allow(0),
+				 r->host);
 		if (!err && !web)
 			err = buf_printf(out, ":%u", r->port);
 		shown++;
 	}
+	*ret_shown = shown;
+	return err || !shown ? err : buf_add_char(out, '\n');
+}
+
+static int text_to_allow(struct buf *out, const struct query_summary *q)
+{
+	const char *odd = NULL;
+	size_t lines = 0;
+	int err = text_proposals(out, q, &lines, &odd);
+
+	if (!err && odd)
+		err = buf_printf(out, "%s(not names like %s, which look "
+				 "generated: data can leave in a name)\n",
+				 to_allow(lines++), odd);
 	if (!err && has_address_class(q))
 		err = buf_printf(out, "%s(address classes are never opened by "
-				 "--allow: see 'addresses' in penstock.ini(5))",
-				 shown ? "\n            " : "  to allow  ");
-	if (!err && (shown || has_address_class(q)))
-		err = buf_add_char(out, '\n');
+				 "--allow: see 'addresses' in penstock.ini(5))\n",
+				 to_allow(lines));
 	return err;
 }
 
@@ -150,6 +175,10 @@ static int text_head(const struct summary *s, struct buf *out)
 	if (!err && r->daemon_lost)
 		err = buf_add_str(out, STR("  warning   penstockd ended before "
 			"the run: from then on there was no network\n"));
+	if (!err && s->flows->full)
+		err = buf_printf(out, "  warning   as many connections as a "
+				 "sandbox may have were open: new ones waited "
+				 " x%" PRIu64 "\n", s->flows->full);
 	if (!err && !r->audit_ok)
 		err = buf_add_str(out, STR("  warning   not every record could "
 					   "be written\n"));
@@ -238,6 +267,7 @@ int summary_json(const struct summary *s, struct buf *out)
 	json_uint(&j, "records_read", s->flows->records);
 	json_uint(&j, "records_lost", s->flows->lost);
 	json_uint(&j, "flows_more", s->flows->more);
+	json_uint(&j, "connections_full", s->flows->full);
 	json_bool(&j, "audit_ok", r->audit_ok);
 	json_bool(&j, "daemon_lost", r->daemon_lost);
 	json_bool(&j, "transparent", r->tproxy);

@@ -308,14 +308,18 @@ static int prove(const struct command *c, struct launch_error *err)
 	return selftest_run(&t, err);
 }
 
-static int prepare(const struct command *c, struct launch_error *err)
+/* @report: where to say what fails; its number changes on the way. */
+static int prepare(const struct command *c, int *report,
+		   struct launch_error *err)
 {
 	int e = own_session(c, err);
 
 	if (!e)
 		e = arrange(c, err);
-	if (!e)
-		e = set_limits(err);
+	if (e)
+		return e;
+	*report = REPORT_FD;
+	e = set_limits(err);
 	return e ? e : drop_rights(c, err);
 }
 
@@ -327,9 +331,7 @@ void command_run(const struct command *c)
 	/* The setup process has gone: it, or the launcher, says why. */
 	if (wait_for(c->go, COMMAND_MAPPED))
 		_exit(125);
-	e = prepare(c, &err);
-	if (!e)
-		report = REPORT_FD;
+	e = prepare(c, &report, &err);
 	if (!e && wait_for(GO_FD, COMMAND_PLUGGED))
 		_exit(125);
 	if (!e) {

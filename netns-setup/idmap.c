@@ -262,13 +262,34 @@ static int write_map(pid_t pid, const char *name, uint32_t inside,
 	return write_proc(pid, name, text);
 }
 
+/*
+ * 0 as 0 and the rest as the rest, on a line each: the kernel takes none that
+ * spans two of the namespace above, and 0 is the caller there.
+ */
+static int write_all_map(pid_t pid, const char *name, uint32_t count)
+{
+	char text[64];
+	int n = snprintf(text, sizeof(text), "0 0 1\n1 1 %u\n", count - 1);
+
+	if (n < 0 || (size_t)n >= sizeof(text))
+		return -ENAMETOOLONG;
+	return write_proc(pid, name, text);
+}
+
+/* One of the two programs that map what is granted, and for what. */
+struct sub_map {
+	const char *program, *file;
+	uint32_t caller;
+	struct id_range range;
+};
+
 /* newuidmap PID 0 CALLER 1 1 START COUNT, the only program that is run. */
-static int run_newidmap(const char *program, pid_t pid, uint32_t caller,
-			struct id_range r)
+static int run_newidmap(const struct sub_map *m, pid_t pid)
 {
 	char number[4][NUMBER_TEXT], zero[] = "0", one[] = "1";
 	char one_more[] = "1", name[] = "newidmap";
-	const uint32_t value[4] = { (uint32_t)pid, caller, r.start, r.count };
+	const uint32_t value[4] = { (uint32_t)pid, m->caller, m->range.start,
+				    m->range.count };
 	char *argv[] = { name, number[0], zero, number[1], one, one_more,
 			 number[2], number[3], NULL };
 	char *env[] = { NULL };
@@ -281,7 +302,7 @@ static int run_newidmap(const char *program, pid_t pid, uint32_t caller,
 		if (n < 0 || n >= NUMBER_TEXT)
 			return -ENAMETOOLONG;
 	}
-	err = posix_spawn(&child, program, NULL, NULL, argv, env);
+	err = posix_spawn(&child, m->program, NULL, NULL, argv, env);
 	if (err)
 		return -err;
 	while (waitpid(child, &status, 0) == -1) {
@@ -291,13 +312,31 @@ static int run_newidmap(const char *program, pid_t pid, uint32_t caller,
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EPERM;
 }
 
-static int map_sub_ranges(const struct id_plan *p, pid_t pid)
+static int map_sub_range(const struct sub_map *m, pid_t pid,
+			 struct launch_error *err)
 {
-	int err = run_newidmap("/usr/bin/newuidmap", pid, p->caller_uid,
-			       p->sub_uid);
+	int e = run_newidmap(m, pid);
 
-	return err ? err : run_newidmap("/usr/bin/newgidmap", pid,
-					p->caller_gid, p->sub_gid);
+	if (!e)
+		return 0;
+	fault(err, -e, "%s did not map your ids and the %u from %u on (%s)",
+	      m->program, m->range.count, m->range.start, m->file);
+	fault_mend(err, "What it said is above. It must be set-user-ID root or "
+		   "hold the capability,\n  and your user id needs a line in "
+		   "/etc/passwd.");
+	return e;
+}
+
+static int map_sub_ranges(const struct id_plan *p, pid_t pid,
+			  struct launch_error *err)
+{
+	const struct sub_map uids = { "/usr/bin/newuidmap", "/etc/subuid",
+				      p->caller_uid, p->sub_uid };
+	const struct sub_map gids = { "/usr/bin/newgidmap", "/etc/subgid",
+				      p->caller_gid, p->sub_gid };
+	int e = map_sub_range(&uids, pid, err);
+
+	return e ? e : map_sub_range(&gids, pid, err);
 }
 
 int id_map_setup(const struct id_plan *p, pid_t pid, struct launch_error *err)
@@ -307,13 +346,8 @@ int id_map_setup(const struct id_plan *p, pid_t pid, struct launch_error *err)
 	uint32_t count = p->privileged && p->many ? ID_COUNT : 1;
 	int e = 0;
 
-	if (!p->privileged && p->many) {
-		e = map_sub_ranges(p, pid);
-		if (e)
-			return fault(err, -e, "newuidmap or newgidmap refused "
-				     "the ranges of /etc/subuid");
-		return 0;
-	}
+	if (!p->privileged && p->many)
+		return map_sub_ranges(p, pid, err);
 	if (!p->privileged)
 		e = write_proc(pid, "setgroups", "deny");
 	if (!e)
@@ -328,17 +362,17 @@ int id_map_setup(const struct id_plan *p, pid_t pid, struct launch_error *err)
 int id_map_command(const struct id_plan *p, pid_t pid,
 		   struct launch_error *err)
 {
-	uint32_t uids = 1, gids = 1;
+	bool all = p->map_root && p->many;
+	uint32_t uids = p->privileged ? ID_COUNT : p->sub_uid.count + 1;
+	uint32_t gids = p->privileged ? ID_COUNT : p->sub_gid.count + 1;
 	int e;
 
-	if (p->map_root && p->many) {
-		uids = p->privileged ? ID_COUNT : p->sub_uid.count + 1;
-		gids = p->privileged ? ID_COUNT : p->sub_gid.count + 1;
-	}
-	e = write_map(pid, "uid_map", p->uid, id_in_setup(p, p->uid), uids);
+	e = all ? write_all_map(pid, "uid_map", uids) :
+		  write_map(pid, "uid_map", p->uid, id_in_setup(p, p->uid), 1);
 	if (!e)
-		e = write_map(pid, "gid_map", p->gid, id_in_setup(p, p->gid),
-			      gids);
+		e = all ? write_all_map(pid, "gid_map", gids) :
+			  write_map(pid, "gid_map", p->gid,
+				    id_in_setup(p, p->gid), 1);
 	if (e)
 		return fault(err, -e, "cannot map the command's user ids");
 	return 0;

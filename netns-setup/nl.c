@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <libmnl/libmnl.h>
 #include <linux/netlink.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -27,6 +26,12 @@ int nl_open(int protocol, int *ret_fd)
 	}
 	*ret_fd = fd;
 	return 0;
+}
+
+bool nl_means_absent(int err)
+{
+	return err == -EPROTONOSUPPORT || err == -EOPNOTSUPP ||
+	       err == -EAFNOSUPPORT || err == -ENOENT || err == -EINVAL;
 }
 
 static int nl_send(int fd, const void *p, size_t n)

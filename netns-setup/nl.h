@@ -8,6 +8,7 @@
 #ifndef NETNS_SETUP_NL_H
 #define NETNS_SETUP_NL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,10 @@ struct nlmsghdr;
 #define NL_ANSWER	16384	/* bytes of one answer */
 
 NODISCARD int nl_open(int protocol, int *ret_fd);
+
+/* Is it that this kernel has none of what was asked for: compiled out, or a
+ * module that is not there? */
+bool nl_means_absent(int err);
 
 /**
  * nl_commit() - Send messages of which the last asks for an acknowledgement

@@ -197,7 +197,7 @@ int ns_listen_open(struct ns_sockets *s, bool v6, struct launch_error *err)
 		return fault(err, -e, "cannot open a socket diagnosis socket");
 	/* Without it refused UDP and ICMP are only not recorded. */
 	e = nflog_open(&s->fd[PLUG_FD_NFLOG]);
-	if (e && e != -EPROTONOSUPPORT && e != -EINVAL && e != -EOPNOTSUPP)
+	if (e && !nl_means_absent(e))
 		return fault(err, -e, "cannot listen to the firewall's log");
 	return 0;
 }

@@ -649,13 +649,6 @@ int ns_nft_verify(const struct ns_nft_config *config, struct launch_error *err)
 	return verify(fd, config, err);
 }
 
-/* Compiled out, or the module is not there. */
-static bool means_no_nftables(int err)
-{
-	return err == -EPROTONOSUPPORT || err == -EOPNOTSUPP ||
-	       err == -EAFNOSUPPORT || err == -ENOENT || err == -EINVAL;
-}
-
 int ns_nft_load(const struct ns_nft_config *config, struct launch_error *err)
 {
 	CLEANUP(fd_closep) int fd = -1;
@@ -663,7 +656,7 @@ int ns_nft_load(const struct ns_nft_config *config, struct launch_error *err)
 
 	if (!e)
 		e = load(fd, config);
-	if (means_no_nftables(e))
+	if (nl_means_absent(e))
 		return -EOPNOTSUPP;
 	if (e)
 		return fault(err, -e, "cannot load the sandbox's firewall");

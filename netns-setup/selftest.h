@@ -13,7 +13,7 @@
 struct selftest {
 	const char *nonce;	/* the daemon answers for <nonce>.penstock.invalid */
 	bool v6;
-	bool firewall;		/* nftables refuse UDP */
+	bool firewall;		/* nftables refuse UDP; else nobody hears it */
 	int keep[2];		/* descriptors that may be open beside 0, 1, 2 */
 };
 

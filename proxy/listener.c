@@ -52,6 +52,7 @@ struct listener {
 
 static void listener_pause_full(struct listener *l)
 {
+	sandbox_on_full(l->sandbox);
 	event_del(l->event);
 	if (list_empty(&l->paused))
 		list_add(&l->sandbox->worker->paused, &l->paused);

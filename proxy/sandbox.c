@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -71,11 +72,14 @@ static int sandbox_open_listener(struct sandbox *s,
 }
 
 /* How many refusals of the self-test will come by: TCP in each family by its
- * listener, and UDP in each by the firewall's reports. */
-static unsigned sandbox_self_tests(const struct sandbox *s)
+ * listener, and UDP in each by the firewall's reports.  Wildcard listeners do
+ * not have the port that it asks for. */
+static unsigned sandbox_self_tests(const struct sandbox *s, uint32_t flags)
 {
 	unsigned families = !!s->tproxy4 + !!s->tproxy6;
 
+	if (flags & PLUG_FLAG_NO_TPROXY)
+		return 0;
 	return s->nflog ? 2 * families : families;
 }
 
@@ -100,7 +104,7 @@ static int sandbox_open(struct sandbox *s, struct sandbox_config *config)
 	if (err == 0 && config->fd[PLUG_FD_NFLOG] >= 0)
 		err = nflog_new(s, fd_take(&config->fd[PLUG_FD_NFLOG]),
 				&s->nflog);
-	s->self_tests_left = sandbox_self_tests(s);
+	s->self_tests_left = sandbox_self_tests(s, config->open->flags);
 	s->diag_fd = fd_take(&config->fd[PLUG_FD_DIAG]);
 	return err;
 }
@@ -199,11 +203,35 @@ void sandbox_set_policy(struct sandbox *s, struct ruleset *rules,
 	audit_tell(s->sink, &r);
 }
 
+static void sandbox_tell_full(struct sandbox *s)
+{
+	struct record r;
+
+	sandbox_record(RECORD_LIMIT, RECORD_ACT_NONE,
+		       REASON_CONNECTIONS_EXCEEDED, RECORD_VIA_NONE, &r);
+	r.count = s->full_more;
+	s->full_more = 0;
+	audit_tell(s->sink, &r);
+}
+
+void sandbox_on_full(struct sandbox *s)
+{
+	int64_t now = clock_mono_ms();
+
+	s->full_more++;
+	if (s->full_until_ms && now < s->full_until_ms)
+		return;
+	s->full_until_ms = now + SANDBOX_FULL_MS;
+	sandbox_tell_full(s);
+}
+
 void sandbox_end(struct sandbox *s, enum reason why)
 {
 	if (s->ending)
 		return;
 	s->ending = true;
+	if (s->full_more)
+		sandbox_tell_full(s);
 	sandbox_close_sockets(s);
 	conn_end_all(s, why);
 }

@@ -24,6 +24,8 @@ struct nflog;
 
 /* Connections of one sandbox at once; over it accept() is paused. */
 #define SANDBOX_CONNS_MAX	4096
+/* Records of that: the first at once, then one for all in this time. */
+#define SANDBOX_FULL_MS		60000
 /* Bytes of names that one sandbox may make us remember. */
 #define SANDBOX_NAMES_BYTES	(32u << 20)
 
@@ -39,6 +41,8 @@ struct sandbox {
 	int diag_fd;			/* NETLINK_SOCK_DIAG born inside, or -1 */
 	struct list conns;		/* struct conn.node */
 	unsigned nconns;
+	unsigned full_more;		/* times it was full, not recorded yet */
+	int64_t full_until_ms;		/* when they will be; 0: it never was */
 	uint64_t tenant;		/* key of shared lookups */
 	uint64_t flows_allowed, flows_denied;
 	uint64_t bytes_up, bytes_down;
@@ -106,5 +110,8 @@ void sandbox_record(enum record_event event, enum record_act act,
  *		asked address is the self-test's
  */
 void sandbox_deny(struct sandbox *s, struct record *r);
+
+/* It has SANDBOX_CONNS_MAX connections, and a listener stops accepting. */
+void sandbox_on_full(struct sandbox *s);
 
 #endif /* PROXY_SANDBOX_H */

@@ -30,6 +30,34 @@ def test_the_summary_names_what_was_reached_and_refused(penstock):
     assert got.records_path in text
 
 
+def test_a_refusal_is_counted_once_however_many_records_tell_of_it(as_user):
+    # The request and the end of its flow, inside CONNECT, behind another
+    # request, and with a body that breaks off.
+    got = as_user.python(r"""
+import socket
+HEAD = b"GET / HTTP/1.1\r\nHost: web.example.com\r\n"
+BAD = HEAD + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n"
+CUT = (b"POST / HTTP/1.1\r\nHost: web.example.com\r\n"
+       b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\n")
+CONNECT = b"CONNECT web.example.com:80 HTTP/1.1\r\nHost: web.example.com:80\r\n\r\n"
+for port, texts in ((3128, (CONNECT, BAD)), (80, (HEAD + b"\r\n", BAD)),
+                    (80, (CUT,))):
+    to = "127.0.0.1" if port == 3128 else "web.example.com"
+    with socket.create_connection((to, port), 15) as s:
+        for text in texts:
+            s.sendall(text)
+            print(s.recv(4096).split()[1].decode())
+""", options=["--summary"])
+    assert got.out.split() == ["200", "400", "200", "400", "400"], got.err
+    refused = [line.split() for line in got.err.splitlines()
+               if "framing_invalid" in line]
+    assert refused == [["refused", "web.example.com:80", "framing_invalid", "x3"]]
+    done = as_user.lab.host.run(
+        [as_user.program, "flows", "--denied", got.records_path], uid=USER,
+        capture_output=True, text=True)
+    assert done.stdout.count("framing_invalid") == 3
+
+
 def test_without_a_terminal_nothing_is_added(penstock):
     got = penstock.sh("curl -sS http://denied.example.net/ >/dev/null; true")
     assert (got.code, got.out, got.err) == (0, "", "")
@@ -192,7 +220,7 @@ def test_flows_shows_the_record_as_a_table(as_user, lab):
     for wrong in (["--run", "../x"], [], ["/nowhere"], ["a", "b"]):
         done = lab.host.run([as_user.program, "flows", *wrong],
                             capture_output=True, text=True)
-        assert done.returncode == 2 and done.stderr.startswith("penstock: ")
+        assert done.returncode == 2 and done.stderr.startswith("penstock")
 
 
 def test_a_run_is_found_by_its_id(as_user, lab):

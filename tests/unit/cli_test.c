@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "cli/odd_name.h"
 #include "cli/opts.h"
 #include "cli/run_env.h"
 #include "cli/run_opts.h"
@@ -257,7 +258,8 @@ static void the_summary_says_what_to_allow_and_what_never(void **state)
 {
 	const struct launch_result result = { .exit_code = 4, .audit_ok = true };
 	const struct query_summary flows = { .row = rows,
-					     .n = ARRAY_SIZE(rows) };
+					     .n = ARRAY_SIZE(rows),
+					     .full = 3 };
 	const struct summary s = {
 		.run = "7f3a91", .result = &result, .flows = &flows,
 		.duration_ms = 4210, .records = "/home/u/.local/x/audit.jsonl",
@@ -278,12 +280,82 @@ static void the_summary_says_what_to_allow_and_what_never(void **state)
 	assert_non_null(strstr(text, "to allow  --allow telemetry.example.com "
 				     "--allow git.example.com:22\n"));
 	assert_null(strstr(text, "--allow 169.254"));
+	assert_non_null(strstr(text, "  warning   as many connections as a "
+				     "sandbox may have were open: new ones "
+				     "waited  x3\n"));
 	assert_non_null(strstr(text, "record    ~/.local/x/audit.jsonl\n"));
 	buf_done(&out);
 	assert_int_equal(summary_json(&s, &out), 0);
 	text = buf_cstr(&out);
 	assert_non_null(strstr(text, "\"exit\":4"));
+	assert_non_null(strstr(text, "\"connections_full\":3"));
 	assert_non_null(strstr(text, "\"host\":\"pypi.org\""));
+	buf_done(&out);
+}
+
+static void names_that_nobody_would_write_are_odd(void **state)
+{
+	static const char *const odd[] = {
+		"nbswy3dpeb3w64tmmqqho33snrsca5dimuqgk3te.attacker.example.net",
+		"4f2a9c81d7e3b05f.attacker.example.net",
+		"a.7e1d2c9b4a6f.b.example.org",
+		"kqxzvwpbtrmnsdfghlqw.example.org",
+	};
+	static const char *const ordinary[] = {
+		"files.pythonhosted.org", "pypi.org", "xn--bcher-kva.example",
+		"d111111abcdef8.cloudfront.net", "api2.github.com",
+		"ec2-54-12-33-1.eu-west-1.compute.amazonaws.com",
+		"my-team-artifacts-production-eu.s3.amazonaws.com",
+		"registry-1.docker.io", "production.cloudflare.docker.com",
+		"objects.githubusercontent.com", "deb.debian.org",
+		"localhost",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(odd); i++)
+		assert_true(odd_name(odd[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(ordinary); i++)
+		assert_false(odd_name(ordinary[i]));
+}
+
+/* The summary of @n refused names below one parent, and one beside them. */
+static void summarise_siblings(size_t n, struct buf *out)
+{
+	static const struct launch_result result = { .audit_ok = true };
+	char host[ODD_SIBLINGS_MAX + 1][32];
+	struct query_row row[ODD_SIBLINGS_MAX + 2];
+	const struct query_summary flows = { .row = row, .n = n + 1 };
+	const struct summary s = { .run = "7f3a91", .result = &result,
+				   .flows = &flows, .records = "/r" };
+
+	for (size_t i = 0; i < n; i++) {
+		assert_true(snprintf(host[i], sizeof(host[i]),
+				     "word%zu.drop.example.net", i) > 0);
+		row[i] = rows[1];
+		row[i].host = host[i];
+	}
+	row[n] = rows[1];
+	assert_int_equal(summary_text(&s, out), 0);
+}
+
+static void generated_names_are_not_proposed(void **state)
+{
+	struct buf out = BUF_INIT(SUMMARY_MAX);
+	const char *text;
+
+	(void)state;
+	summarise_siblings(ODD_SIBLINGS_MAX, &out);
+	text = buf_cstr(&out);
+	assert_non_null(strstr(text, " --allow word7.drop.example.net"));
+	assert_null(strstr(text, "generated"));
+	buf_done(&out);
+	summarise_siblings(ODD_SIBLINGS_MAX + 1, &out);
+	text = buf_cstr(&out);
+	assert_null(strstr(text, "--allow word"));
+	assert_non_null(strstr(text,
+		"  to allow  --allow telemetry.example.com\n"
+		"            (not names like word0.drop.example.net, which "
+		"look generated: data can leave in a name)\n"));
 	buf_done(&out);
 }
 
@@ -297,6 +369,8 @@ int main(void)
 		cmocka_unit_test(what_leads_to_the_host_is_left_out),
 		cmocka_unit_test(sizes_read_as_people_say_them),
 		cmocka_unit_test(the_summary_says_what_to_allow_and_what_never),
+		cmocka_unit_test(names_that_nobody_would_write_are_odd),
+		cmocka_unit_test(generated_names_are_not_proposed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

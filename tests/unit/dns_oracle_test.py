@@ -77,6 +77,15 @@ def holds_another_record(wire):
     return wire[at:at + 1] == b"\0" and wire[at + 1:at + 3] != b"\0\x29"
 
 
+def faults_what_an_option_says(error):
+    """dnspython reads the text of an extended error; we pass over options."""
+    while error is not None:
+        if isinstance(error, UnicodeError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
 def broken_questions_are_never_taken_for_good(codec, rng):
     """What dnspython cannot read, or reads with something left, is refused."""
     for _ in range(ROUNDS):
@@ -89,8 +98,8 @@ def broken_questions_are_never_taken_for_good(codec, rng):
         try:
             dns.message.from_wire(bytes(wire))
             good = True
-        except Exception:
-            good = False
+        except Exception as error:
+            good = faults_what_an_option_says(error)
         assert good or verdict != "0" or holds_another_record(wire), wire.hex()
 
 

@@ -11,6 +11,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -19,6 +21,8 @@
 #include <event2/event.h>
 
 #include "audit/writer.h"
+#include "base/buf.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "proxy/listener.h"
 #include "proxy/sandbox.h"
@@ -33,6 +37,7 @@ static struct lab {
 	struct audit_writer *writer;
 	struct sandbox s;
 	struct listener *listener;
+	int records;		/* what the sink writes */
 	uint16_t port;
 	int accepted[FILES];
 	unsigned n;
@@ -69,8 +74,10 @@ static int open_lab(void **state)
 	lab = (struct lab){ .s = { .diag_fd = -1 } };
 	assert_int_equal(worker_new(0, &lab.worker), 0);
 	assert_int_equal(audit_writer_new(&lab.writer), 0);
-	assert_int_equal(audit_sink_new(lab.writer, -1, &labels, &lab.s.sink),
-			 0);
+	lab.records = memfd_create("records", MFD_CLOEXEC);
+	assert_true(lab.records >= 0);
+	assert_int_equal(audit_sink_new(lab.writer, dup(lab.records), &labels,
+					&lab.s.sink), 0);
 	lab.s.worker = lab.worker;
 	list_init(&lab.s.conns);
 	assert_int_equal(listener_new(&lab.s,
@@ -89,6 +96,7 @@ static int close_lab(void **state)
 	audit_sink_free(lab.s.sink);
 	audit_writer_free(lab.writer, 5000);
 	worker_free(lab.worker);
+	close(lab.records);
 	return 0;
 }
 
@@ -197,6 +205,61 @@ static void a_full_sandbox_leaves_the_rest_waiting(void **state)
 	close(client);
 }
 
+/* The last record says that it was full for the @count-th time in a row. */
+static void expect_limit(unsigned records, const char *count)
+{
+	CLEANUP(buf_done) struct buf text = BUF_INIT(65536);
+	struct str rest, line, last = STR_NONE;
+	char all[512];
+	unsigned n = 0;
+
+	assert_int_equal(audit_sink_flush(lab.s.sink, 5000), 0);
+	assert_int_equal(lseek(lab.records, 0, SEEK_SET), 0);
+	assert_int_equal(fd_read_all(lab.records, &text), 0);
+	for (rest = buf_str(&text); str_cut(&rest, '\n', &line); n++)
+		last = line;
+	assert_int_equal(n, records);
+	assert_in_range(last.n, 1, sizeof(all) - 1);
+	memcpy(all, last.p, last.n);
+	all[last.n] = '\0';
+	assert_non_null(strstr(all, "\"ev\":\"limit\",\"act\":\"none\","
+				    "\"reason\":\"connections_exceeded\""));
+	assert_true(count ? !!strstr(all, count) : !strstr(all, "\"count\""));
+}
+
+static void fill_up_again(void)
+{
+	int client = lab_connect("127.0.0.1", lab.port);
+
+	lab.s.nconns = SANDBOX_CONNS_MAX;
+	assert_int_equal(event_base_loop(lab.worker->base, EVLOOP_ONCE), 0);
+	lab_turn(lab.worker->base);
+	lab.s.nconns = 0;
+	listener_resume_paused(lab.worker);
+	wait_for(lab.n + 1);
+	close(client);
+}
+
+static void a_full_sandbox_is_recorded_once_and_then_by_the_minute(void **state)
+{
+	(void)state;
+	clock_test_set_ms(1000);
+	fill_up_again();
+	expect_limit(1, NULL);
+	fill_up_again();
+	clock_test_set_ms(1000 + SANDBOX_FULL_MS - 1);
+	fill_up_again();
+	expect_limit(1, NULL);
+	clock_test_set_ms(1000 + SANDBOX_FULL_MS);
+	fill_up_again();
+	expect_limit(2, "\"count\":3");
+	fill_up_again();
+	/* What is left is told at the end. */
+	sandbox_end(&lab.s, REASON_RUN_ENDED);
+	expect_limit(3, NULL);
+	clock_test_set_ms(-1);
+}
+
 static void a_listener_that_waits_can_be_freed(void **state)
 {
 	int client = lab_connect("127.0.0.1", lab.port);
@@ -221,6 +284,7 @@ int main(void)
 		IN_LAB(a_connection_that_died_waiting_harms_no_other),
 		IN_LAB(running_out_of_descriptors_passes_again),
 		IN_LAB(a_full_sandbox_leaves_the_rest_waiting),
+		IN_LAB(a_full_sandbox_is_recorded_once_and_then_by_the_minute),
 		IN_LAB(a_listener_that_waits_can_be_freed),
 	};
 

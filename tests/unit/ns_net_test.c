@@ -7,10 +7,12 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -22,6 +24,7 @@
 #include "netns-setup/ns_listen.h"
 #include "netns-setup/ns_nft.h"
 #include "netns-setup/ns_nft_rules.h"
+#include "netns-setup/selftest.h"
 #include "tests/unit/netns_lab.h"
 
 #define FAR4	"203.0.113.9"
@@ -321,6 +324,64 @@ static void no_port_of_ours_can_be_bound_beside_us(void **state)
 	assert_int_equal(lab_run(body_steal, NULL), 0);
 }
 
+/* --- without a firewall ------------------------------------------------------ */
+
+/* A process that sends the first datagram to @fd back. */
+static void echo(int fd)
+{
+	struct sockaddr_storage from;
+	socklen_t n = sizeof(from);
+	char byte;
+	pid_t pid = fork();
+
+	LAB_CHECK(pid >= 0);
+	if (pid)
+		return;
+	LAB_CHECK(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
+	LAB_CHECK(recvfrom(fd, &byte, 1, 0, (struct sockaddr *)&from, &n) == 1);
+	LAB_CHECK(sendto(fd, &byte, 1, 0, (struct sockaddr *)&from, n) == 1);
+	_exit(0);
+}
+
+/*
+ * The self-test where nothing but lo is up; @arg: somebody hears UDP on that
+ * address.  It never gets to an answer, for want of a daemon.
+ */
+static void body_selftest(void *arg)
+{
+	struct launch_error err = { 0, "" };
+	struct selftest t = { .nonce = "n", .v6 = true };
+	const char *heard = arg;
+	struct sockaddr_storage a;
+	int fd = open_socket(heard ? heard : FAR4, SOCK_DGRAM), one = 1, e;
+	socklen_t n;
+	bool v6;
+
+	LAB_CHECK(ns_link_up(&v6, &err) == 0 && v6);
+	n = to_sockaddr(heard ? heard : FAR4, heard ? 443 : 0, &a);
+	LAB_CHECK(!setsockopt(fd, IPPROTO_IPV6, IPV6_FREEBIND, &one,
+			      sizeof(one)) || a.ss_family == AF_INET);
+	LAB_CHECK(bind(fd, (struct sockaddr *)&a, n) == 0);
+	if (heard)
+		echo(fd);
+	LAB_CHECK(dup2(fd, 3) == 3 && !close_range(4, ~0u, 0));
+	t.keep[0] = t.keep[1] = 3;
+	e = selftest_run(&t, &err);
+	LAB_CHECK(e == (heard ? -EBADMSG : -ECONNREFUSED));
+	LAB_CHECK(!strstr(err.text, "a datagram") == !heard);
+	LAB_CHECK(heard || strstr(err.text, "no answer to a name"));
+}
+
+static void the_self_test_finds_who_hears_udp_without_a_firewall(void **state)
+{
+	(void)state;
+	assert_int_equal(lab_run(body_selftest, NULL), 0);
+	assert_int_equal(lab_run(body_selftest,
+				 (void *)(uintptr_t)PLUG_TEST_ADDR4), 0);
+	assert_int_equal(lab_run(body_selftest,
+				 (void *)(uintptr_t)PLUG_TEST_ADDR6), 0);
+}
+
 /* --- reading back ----------------------------------------------------------- */
 
 static void body_tampered(void *arg)
@@ -393,6 +454,8 @@ int main(void)
 			when_the_sockets_close_everything_is_refused_at_once),
 		cmocka_unit_test(udp_and_icmp_are_refused_at_once_and_logged),
 		cmocka_unit_test(no_port_of_ours_can_be_bound_beside_us),
+		cmocka_unit_test(
+			the_self_test_finds_who_hears_udp_without_a_firewall),
 		cmocka_unit_test(a_ruleset_that_differs_is_noticed),
 		cmocka_unit_test(every_rule_changes_the_canonical_text),
 		cmocka_unit_test(a_failure_has_its_step_its_errno_and_its_mend),

@@ -203,6 +203,38 @@ static void a_flow_that_was_cut_after_bytes_is_both(void **state)
 	query_summary_done(&s);
 }
 
+/* The request says it, and its flow's close, in either order: once. */
+static void a_refused_request_is_told_once(void **state)
+{
+	struct file *f = *state;
+	struct query_summary s;
+	struct record request = record(RECORD_HTTP, RECORD_DENY,
+				       REASON_FRAMING_INVALID, "a.example", 80);
+	struct record close = record(RECORD_FLOW_CLOSE, RECORD_DENY,
+				     REASON_FRAMING_INVALID, "a.example", 80);
+
+	close.proto = "http";
+	opened(f, "a.example", 80);
+	put(f, request);
+	put(f, close);			/* inside CONNECT: nothing moved */
+	opened(f, "a.example", 80);
+	close.bytes_up = 50;		/* a body that broke off */
+	put(f, close);
+	put(f, request);
+	opened(f, "b.example", 8000);	/* a rule for tcp, through the proxy */
+	close = record(RECORD_FLOW_CLOSE, RECORD_DENY, REASON_FRAMING_INVALID,
+		       "b.example", 8000);
+	close.via = RECORD_VIA_FORWARD;
+	close.bytes_up = 70;
+	put(f, close);
+	s = summary_of(f);
+	assert_int_equal(s.n, 3);
+	assert_int_equal(row_of(&s, "a.example", false)->count, 1);
+	assert_int_equal(row_of(&s, "a.example", true)->count, 2);
+	assert_int_equal(row_of(&s, "b.example", false)->count, 1);
+	query_summary_done(&s);
+}
+
 static void observed_flows_say_what_would_have_been(void **state)
 {
 	struct file *f = *state;
@@ -301,6 +333,22 @@ static void gaps_are_summed(void **state)
 	put(f, r);
 	s = summary_of(f);
 	assert_int_equal(s.lost, 6);
+	query_summary_done(&s);
+}
+
+static void times_that_connections_waited_are_summed(void **state)
+{
+	struct file *f = *state;
+	struct record r = record(RECORD_LIMIT, RECORD_ACT_NONE,
+				 REASON_CONNECTIONS_EXCEEDED, "", 0);
+	struct query_summary s;
+
+	put(f, r);
+	r.count = 3;
+	put(f, r);
+	s = summary_of(f);
+	assert_int_equal(s.full, 4);
+	assert_int_equal(s.n, 0);	/* nobody was refused */
 	query_summary_done(&s);
 }
 
@@ -553,11 +601,13 @@ int main(void)
 		T(flows_to_one_end_are_one_row_with_their_bytes),
 		T(a_flow_that_could_not_connect_counts_as_refused),
 		T(a_flow_that_was_cut_after_bytes_is_both),
+		T(a_refused_request_is_told_once),
 		T(observed_flows_say_what_would_have_been),
 		T(a_refused_lookup_is_told_once),
 		T(our_own_self_test_is_passed_over),
 		T(a_flow_without_a_name_is_shown_by_its_address),
 		T(gaps_are_summed),
+		T(times_that_connections_waited_are_summed),
 		T(lines_that_are_no_records_are_counted_and_passed_over),
 		T(a_last_line_without_its_newline_still_counts),
 		T(later_events_and_keys_are_no_errors),
