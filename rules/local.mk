@@ -15,6 +15,7 @@ noinst_LIBRARIES += %D%/librules.a
 	%D%/rules_parse.c \
 	%D%/rules_report.c \
 	%D%/rules_time.c \
+	%D%/rules_target.c %D%/rules_target.h \
 	%D%/rules_value.c %D%/rules_value.h \
 	%D%/span_tree.c %D%/span_tree.h
 

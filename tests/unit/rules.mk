@@ -7,7 +7,7 @@ EXTRA_DIST += %D%/rules_kit.h
 rules_tests = %D%/host_name_test %D%/rules_allow_test %D%/rules_bundle_test \
 	%D%/rules_check_test %D%/rules_expiry_test \
 	%D%/rules_manual_test %D%/rules_match_test %D%/rules_property_test \
-	%D%/rules_value_test
+	%D%/rules_target_test %D%/rules_value_test
 check_PROGRAMS += $(rules_tests)
 TESTS += $(rules_tests)
 %C%_host_name_test_SOURCES = %D%/host_name_test.c
@@ -16,6 +16,9 @@ TESTS += $(rules_tests)
 %C%_rules_match_test_SOURCES = %D%/rules_match_test.c
 %C%_rules_match_test_CPPFLAGS = $(RULES_TEST_CPPFLAGS)
 %C%_rules_match_test_LDADD = $(RULES_TEST_LDADD)
+%C%_rules_target_test_SOURCES = %D%/rules_target_test.c
+%C%_rules_target_test_CPPFLAGS = $(RULES_TEST_CPPFLAGS)
+%C%_rules_target_test_LDADD = $(RULES_TEST_LDADD)
 %C%_rules_value_test_SOURCES = %D%/rules_value_test.c
 %C%_rules_value_test_CPPFLAGS = $(RULES_TEST_CPPFLAGS)
 %C%_rules_value_test_LDADD = $(RULES_TEST_LDADD)
