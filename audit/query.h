@@ -73,13 +73,21 @@ struct query_flow {
 typedef bool query_flow_fn(void *arg, const struct query_flow *f); /* false: stop */
 NODISCARD int query_each(int fd, query_flow_fn *fn, void *arg, uint64_t *ret_bad);
 
+/* What of a run becomes a policy. */
+struct query_wish {
+	const char *run;	/* its id, for the reasons and the name */
+	bool reached;		/* what policy allowed, too: a minimal policy */
+	bool refused;		/* what was refused, for lack of a rule */
+	bool wildcards;		/* one *.NAME for many hosts below NAME */
+};
+
 /**
- * query_policy() - The policy text that would have allowed what was refused
- *                  or would have been: for `--write-policy`
+ * query_policy() - A policy text from what a run did, for a person to review
  *
- * One rule a host, its evidence as comments; nothing of an address class.
+ * What was let through by observing is always in it.  One rule a host, its
+ * evidence as comments; nothing of an address class.
  */
-NODISCARD int query_policy(const struct query_summary *s, const char *run,
-			   struct buf *out);
+NODISCARD int query_policy(const struct query_summary *s,
+			   const struct query_wish *wish, struct buf *out);
 
 #endif /* AUDIT_QUERY_H */

@@ -426,11 +426,12 @@ static int tell(struct run *r, const struct query_summary *flows)
 static int write_policy(struct run *r, const struct query_summary *flows)
 {
 	CLEANUP(buf_done) struct buf text = BUF_INIT(SUMMARY_MAX);
+	const struct query_wish wish = { .run = r->state.id, .refused = true };
 	int e;
 
 	if (r->write_policy < 0)
 		return 0;
-	e = query_policy(flows, r->state.id, &text);
+	e = query_policy(flows, &wish, &text);
 	return e ? e : write_text(r->write_policy, &text, "the policy");
 }
 

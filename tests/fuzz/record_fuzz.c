@@ -51,12 +51,15 @@ static void check_line(struct str line)
 	abort();
 }
 
-static void check_policy(const struct query_summary *s)
+static void check_policy(const struct query_summary *s, bool all)
 {
+	const struct query_wish wish = {
+		.run = "run", .refused = true, .reached = all, .wildcards = all,
+	};
 	struct buf out = BUF_INIT(POLICY_MAX);
 	struct str rest, line;
 
-	if (query_policy(s, "run", &out) == 0) {
+	if (query_policy(s, &wish, &out) == 0) {
 		rest = buf_str(&out);
 		while (str_cut(&rest, '\n', &line))
 			check_line(line);
@@ -90,7 +93,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (fd_memfd("records", str_make(data, n), &fd) < 0)
 		return 0;
 	if (query_summarise(fd, &s) == 0) {
-		check_policy(&s);
+		check_policy(&s, false);
+		check_policy(&s, true);
 		query_summary_done(&s);
 	}
 	REQUIRE(lseek(fd, 0, SEEK_SET) == 0);

@@ -494,6 +494,9 @@ static void running_out_of_memory_is_said(void **state)
 	query_summary_done(&s);
 }
 
+static const struct query_wish refusals = { .run = "7f3a91", .refused = true };
+static const struct query_wish forged = { .run = "7f3a91\n[allow all]" };
+
 static void the_policy_proposes_what_a_host_rule_can_lift(void **state)
 {
 	struct file *f = *state;
@@ -511,7 +514,7 @@ static void the_policy_proposes_what_a_host_rule_can_lift(void **state)
 	denied(f, "203.0.113.9", 443, REASON_HOST_NOT_ALLOWED);
 	denied(f, "x]\n[allow *", 443, REASON_HOST_NOT_ALLOWED);
 	s = summary_of(f);
-	assert_int_equal(query_policy(&s, "7f3a91", &out), 0);
+	assert_int_equal(query_policy(&s, &refusals, &out), 0);
 	assert_string_equal(buf_cstr(&out),
 		"; What run 7f3a91 was refused, or would have been: a proposal "
 		"to review, not a policy.\n"
@@ -531,6 +534,70 @@ static void the_policy_proposes_what_a_host_rule_can_lift(void **state)
 		"; not written: 203.0.113.9 port 443, host_not_allowed\n"
 		"; not written: (no name) port 443, host_not_allowed\n"
 		"; not written: inner.example port 443, address_private\n");
+	buf_done(&out);
+	query_summary_done(&s);
+}
+
+/* A minimal policy: what the run reached, and of what it was refused a note. */
+static void what_was_reached_can_be_learnt(void **state)
+{
+	const struct query_wish wish = { .run = "7f3a91", .reached = true };
+	struct file *f = *state;
+	struct buf out = BUF_INIT(65536);
+	struct query_summary s;
+
+	opened(f, "allowed.example", 443);
+	put(f, record(RECORD_FLOW_OPEN, RECORD_WOULD_DENY,
+		      REASON_HOST_NOT_ALLOWED, "new.example", 22));
+	denied(f, "refused.example", 443, REASON_HOST_NOT_ALLOWED);
+	s = summary_of(f);
+	assert_int_equal(query_policy(&s, &wish, &out), 0);
+	assert_string_equal(buf_cstr(&out),
+		"; What run 7f3a91 needed: a proposal to review, not a policy.\n"
+		"; Delete what is not wanted; say in 'reason' why the rest is.\n"
+		"\n[policy]\nname = run-7f3a91\n"
+		"\n; port 443: reached x1, 0 bytes up, 0 down\n"
+		"[allow allowed.example]\nhosts = allowed.example\nports = 443\n"
+		"reason = seen in run 7f3a91; review before use\n"
+		"\n; port 22: let through x1, host_not_allowed, 0 bytes up, "
+		"0 down\n"
+		"[allow new.example]\nhosts = new.example\nports = 22\n"
+		"reason = seen in run 7f3a91; review before use\n"
+		"\n; not written: refused.example port 443, host_not_allowed\n");
+	buf_done(&out);
+	query_summary_done(&s);
+}
+
+static void a_wildcard_is_learnt_only_when_asked(void **state)
+{
+	struct query_wish wish = { .run = "7f3a91", .reached = true };
+	struct file *f = *state;
+	struct buf out = BUF_INIT(65536);
+	struct query_summary s;
+
+	opened(f, "a.cdn.example", 443);
+	opened(f, "b.cdn.example", 443);
+	opened(f, "c.cdn.example", 8443);
+	opened(f, "a.few.example", 443);
+	opened(f, "b.few.example", 443);
+	opened(f, "one.example", 443);
+	opened(f, "two.example", 443);
+	opened(f, "three.example", 443);
+	s = summary_of(f);
+	assert_int_equal(query_policy(&s, &wish, &out), 0);
+	assert_null(strstr(buf_cstr(&out), "*."));
+	buf_done(&out);
+	out = (struct buf)BUF_INIT(65536);
+	wish.wildcards = true;
+	assert_int_equal(query_policy(&s, &wish, &out), 0);
+	assert_non_null(strstr(buf_cstr(&out),
+		"\n; a.cdn.example: port 443: reached x1, 0 bytes up, 0 down\n"
+		"; b.cdn.example: port 443: reached x1, 0 bytes up, 0 down\n"
+		"; c.cdn.example: port 8443: reached x1, 0 bytes up, 0 down\n"
+		"[allow below-cdn.example]\nhosts = *.cdn.example\n"
+		"ports = 443 8443\n"));
+	assert_non_null(strstr(buf_cstr(&out), "hosts = a.few.example\n"));
+	assert_non_null(strstr(buf_cstr(&out), "hosts = one.example\n"));
 	buf_done(&out);
 	query_summary_done(&s);
 }
@@ -561,7 +628,7 @@ static void the_policy_compiles_and_allows_what_was_seen(void **state)
 		denied(f, "scan.example", port, REASON_HOST_NOT_ALLOWED);
 	denied(f, "inner.example", 8443, REASON_ADDRESS_PRIVATE);
 	s = summary_of(f);
-	assert_int_equal(query_policy(&s, "7f3a91", &out), 0);
+	assert_int_equal(query_policy(&s, &refusals, &out), 0);
 	source.text = buf_str(&out);
 	assert_int_equal(rules_compile(&source, 1, told, NULL, &rs), 0);
 	q.host = STR("new.example");
@@ -587,7 +654,7 @@ static void a_policy_that_does_not_fit_is_an_error(void **state)
 	struct buf out = BUF_INIT(100);
 	struct query_summary s = summary_of(f);
 
-	assert_int_equal(query_policy(&s, "7f3a91\n[allow all]", &out), -ENOSPC);
+	assert_int_equal(query_policy(&s, &forged, &out), -ENOSPC);
 	buf_done(&out);
 	query_summary_done(&s);
 }
@@ -617,6 +684,8 @@ int main(void)
 		T(running_out_of_memory_is_said),
 		T(the_policy_proposes_what_a_host_rule_can_lift),
 		T(the_policy_compiles_and_allows_what_was_seen),
+		T(what_was_reached_can_be_learnt),
+		T(a_wildcard_is_learnt_only_when_asked),
 		T(a_policy_that_does_not_fit_is_an_error),
 	};
 
