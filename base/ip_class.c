@@ -122,6 +122,23 @@ static const struct class_block v6_blocks[] = {
 	{ V6(0, 0, 0, 0, 0, 0, 0, 0), 0, IP_RESERVED },
 };
 
+bool ip_class_block(size_t index, struct ip_net *ret)
+{
+	bool v4 = index < ARRAY_SIZE(v4_blocks);
+	const struct class_block *block;
+
+	if (!v4)
+		index -= ARRAY_SIZE(v4_blocks);
+	if (!v4 && index >= ARRAY_SIZE(v6_blocks))
+		return false;
+	block = v4 ? &v4_blocks[index] : &v6_blocks[index];
+	*ret = (struct ip_net){
+		.addr.family = v4 ? IP_V4 : IP_V6, .bits = block->bits,
+	};
+	memcpy(ret->addr.b, block->prefix, sizeof(ret->addr.b));
+	return true;
+}
+
 static bool has_prefix(const uint8_t *b, const uint8_t *prefix, unsigned bits)
 {
 	unsigned whole = bits / 8, rest = bits % 8;

@@ -40,6 +40,11 @@ enum ip_class ip_classify(const struct ip_addr *a);	/* never IP_HOST */
  */
 enum ip_class ip_classify_range(const struct ip_addr *lo,
 				const struct ip_addr *hi);
+/*
+ * The networks that classes are made of, by index: at their ends, and nowhere
+ * else, the class of plain addresses changes.  False behind the last.
+ */
+bool ip_class_block(size_t index, struct ip_net *ret);
 const char *ip_class_name(enum ip_class c);	/* "link_local" */
 enum reason ip_class_reason(enum ip_class c);	/* REASON_ALLOWED for public */
 

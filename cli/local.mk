@@ -12,6 +12,14 @@ noinst_LIBRARIES += %D%/libcli.a
 	%D%/daemon_path.c %D%/daemon_path.h \
 	%D%/odd_name.c %D%/odd_name.h \
 	%D%/opts.c %D%/opts.h \
+	%D%/policy_ask.c %D%/policy_ask.h \
+	%D%/policy_check.c %D%/policy_cmd.h \
+	%D%/policy_diff.c \
+	%D%/policy_explain.c \
+	%D%/policy_learn.c \
+	%D%/policy_load.c \
+	%D%/policy_show.c \
+	%D%/policy_test.c \
 	%D%/policy_text.c %D%/policy_text.h \
 	%D%/run_env.c %D%/run_env.h \
 	%D%/run_opts.c %D%/run_opts.h \

@@ -23,4 +23,12 @@ struct policy_said {
 /* A rules_diag_fn whose @arg is a struct policy_said: "FILE:LINE: error: ..." */
 void policy_text_diag(void *said, const struct rules_diag *d);
 
+/*
+ * Read and compile a policy with all that it includes.  What is wrong in it
+ * goes to @diag, or, when that is NULL, its errors to stderr; what cannot be
+ * read is said on stderr.
+ */
+NODISCARD int policy_load(const char *path, rules_diag_fn *diag, void *arg,
+			  struct ruleset **ret);
+
 #endif /* CLI_POLICY_TEXT_H */

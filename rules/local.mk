@@ -11,11 +11,14 @@ noinst_LIBRARIES += %D%/librules.a
 	%D%/rules_check.c \
 	%D%/rules_compare.c \
 	%D%/rules_compile.c \
+	%D%/rules_diff.c %D%/rules_diff.h \
 	%D%/rules_match.c \
 	%D%/rules_parse.c \
 	%D%/rules_report.c \
 	%D%/rules_time.c \
+	%D%/rules_show.c %D%/rules_show.h \
 	%D%/rules_target.c %D%/rules_target.h \
+	%D%/ruleset_hosts.c \
 	%D%/rules_value.c %D%/rules_value.h \
 	%D%/span_tree.c %D%/span_tree.h
 

@@ -73,6 +73,16 @@ struct ruleset {
 	struct span_tree deny_spans;	/* of deny rules without hosts */
 };
 
+/* @rule: its number, as of rules_rule_info(); not 0 to stop with it. */
+typedef int ruleset_host_fn(void *arg, size_t rule,
+			    enum host_pattern_kind kind, struct str name);
+/*
+ * Every host of every rule, in no useful order; of HOST_ANY the name is empty.
+ * Return: 0, or what @fn returned.
+ */
+NODISCARD int ruleset_each_host(const struct ruleset *rs, ruleset_host_fn *fn,
+				void *arg);
+
 bool rule_has_port(const struct rule *r, uint16_t port);
 /* Is @a in the rule's own ranges?  That is not yet a permission. */
 bool rule_has_addr(const struct rule *r, const struct ip_addr *a);

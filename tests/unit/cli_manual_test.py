@@ -9,7 +9,9 @@ import subprocess
 BUILD = os.environ["top_builddir"]
 SOURCE = os.environ["top_srcdir"]
 PROGRAM = os.path.join(BUILD, "cli/penstock")
-COMMANDS = (("run",), ("flows",), ("policy", "check"), ("doctor",))
+COMMANDS = (("run",), ("flows",), ("policy", "check"), ("policy", "explain"),
+            ("policy", "test"), ("policy", "diff"), ("policy", "learn"),
+            ("policy", "show"), ("doctor",))
 
 
 def usage(*command):

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * policy_ask.c - one question of a person to a policy, and its answer in words
+ */
+#include "cli/policy_ask.h"
+
+#include <string.h>
+
+#include "cli/text.h"
+
+#define NEEDED_MAX	2048
+
+static bool is_request(const struct policy_ask *ask)
+{
+	const struct rules_protocol *scheme = ask->target.scheme;
+
+	return scheme && scheme->speech != SPEECH_OPAQUE &&
+	       (ask->target.path.n > 0 || ask->method.n > 0);
+}
+
+/* https:// to a rule for plain HTTP, or the other way round. */
+static bool speaks_otherwise(const struct policy_ask *ask,
+			     const struct rules_protocol *rule)
+{
+	const struct rules_protocol *scheme = ask->target.scheme;
+
+	return scheme && rule && scheme->speech != rule->speech &&
+	       scheme->speech != SPEECH_OPAQUE &&
+	       rule->speech != SPEECH_OPAQUE;
+}
+
+static struct str method_of(const struct policy_ask *ask)
+{
+	return ask->method.n > 0 ? ask->method : STR("GET");
+}
+
+static struct str path_of(const struct policy_ask *ask)
+{
+	return ask->target.path.n > 0 ? ask->target.path : STR("/");
+}
+
+void policy_ask(const struct ruleset *rs, const struct policy_ask *ask,
+		struct policy_answer *ret)
+{
+	const struct rules_target *t = &ask->target;
+	const struct rules_question q = {
+		.host = host_name_str(&t->host),
+		.addr = t->host.n == 0 ? &t->addr :
+			ask->at.family != IP_NONE ? &ask->at : NULL,
+		.port = t->port,
+		.now = ask->now,
+	};
+	struct rules_answer *a = &ret->flow;
+
+	rules_judge(rs, &q, a);
+	if (a->reason == REASON_ALLOWED && speaks_otherwise(ask, a->protocol))
+		a->reason = REASON_PROTOCOL_MISMATCH;
+	ret->reason = a->reason;
+	ret->observed = a->reason != REASON_ALLOWED && a->would_deny;
+	ret->allowed = a->reason == REASON_ALLOWED || ret->observed;
+}
+
+/* --- words ------------------------------------------------------------------ */
+
+static void target_text(const struct policy_ask *ask, char out[IP_TEXT_SIZE],
+			const char **ret_host)
+{
+	*ret_host = ask->target.host.p;
+	if (ask->target.host.n > 0)
+		return;
+	ip_addr_text(&ask->target.addr, out);
+	*ret_host = out;
+}
+
+static int rule_text(const struct rules_answer *a, const struct ruleset *rs,
+		     struct buf *out)
+{
+	struct rules_rule_info info;
+
+	rules_rule_info(rs, a->rule_number, &info);
+	return buf_printf(out, "[%s %s], %s:%u", info.deny ? "deny" : "allow",
+			  info.name, info.file, info.line);
+}
+
+/* A rule that would do, ready to be copied. */
+static int propose(const struct policy_ask *ask, struct buf *out)
+{
+	const struct rules_target *t = &ask->target;
+	bool address = t->host.n == 0;
+	char text[IP_TEXT_SIZE];
+	const char *host;
+
+	target_text(ask, text, &host);
+	return buf_printf(out, "a rule for it:\n"
+			  "            [allow NAME]\n"
+			  "            %s = %s\n"
+			  "            ports = %u\n"
+			  "            reason = ...", address ? "addresses" :
+			  "hosts", host, t->port);
+}
+
+static const char *const needed_words[REASONS] = {
+	[REASON_HOST_DENIED] = "that the deny rule goes or is narrowed: no "
+		"allow lifts it",
+	[REASON_ADDRESS_DENIED] = "that the deny rule goes or is narrowed: no "
+		"allow lifts it",
+	[REASON_RULE_EXPIRED] = "a later 'expires' in the rule, after a review",
+	[REASON_PATH_NOT_ALLOWED] = "a 'paths' pattern that covers it, in a "
+		"rule for this host",
+	[REASON_PATH_AMBIGUOUS] = "a path that every origin reads alike: no "
+		"encoded slashes or dots, no '..', '\\', '//' or ';'",
+	[REASON_INSPECTION_REQUIRED] = "a rule without 'methods' and 'paths' "
+		"for https, or plain http",
+	[REASON_PROTOCOL_MISMATCH] = "a rule whose 'protocol' is that of the "
+		"URL on this port",
+	[REASON_ADDRESS_METADATA] = "a rule whose 'addresses' name this very "
+		"address, with a 'reason'",
+	[REASON_ADDRESS_NOT_ALLOWED] = "'addresses' that hold this address in "
+		"the rule that allows the flow",
+};
+
+static int needed_text(const struct policy_ask *ask,
+		       const struct policy_answer *a, struct buf *out)
+{
+	const char *words = needed_words[a->reason];
+
+	if (a->reason == REASON_HOST_NOT_ALLOWED)
+		return propose(ask, out);
+	if (a->reason == REASON_PORT_NOT_ALLOWED)
+		return buf_printf(out, "%u among the 'ports' of a rule for this "
+				  "host", ask->target.port);
+	if (a->reason == REASON_METHOD_NOT_ALLOWED)
+		return buf_printf(out, "%.*s among the 'methods' of a rule for "
+				  "this host", STR_ARG(method_of(ask)));
+	if (!words && reason_is_address_class(a->reason))
+		words = "'addresses' with this address or its range in the "
+			"rule that allows the flow, and a 'reason'";
+	return words ? buf_printf(out, "%s", words) : 0;
+}
+
+static int verdict_line(const struct ruleset *rs,
+			const struct policy_answer *a, struct buf *out)
+{
+	int e;
+
+	if (a->observed)
+		return buf_printf(out, "observed: %s would refuse, but the "
+				  "policy or the rule only observes\n",
+				  reason_word(a->reason));
+	if (!a->allowed)
+		return buf_printf(out, "refused: %s\n", reason_word(a->reason));
+	e = buf_printf(out, "allowed by ");
+	if (!e)
+		e = rule_text(&a->flow, rs, out);
+	return e ? e : buf_add_char(out, '\n');
+}
+
+static int decided_line(const struct ruleset *rs,
+			const struct policy_answer *a, struct buf *out)
+{
+	struct rules_rule_info info;
+	int e;
+
+	if (a->flow.rule_number == 0)
+		return buf_printf(out, "  rule      none\n");
+	rules_rule_info(rs, a->flow.rule_number, &info);
+	e = buf_printf(out, "  rule      ");
+	if (!e)
+		e = rule_text(&a->flow, rs, out);
+	if (!e && info.reason)
+		e = buf_printf(out, ": %s", info.reason);
+	return e ? e : buf_add_char(out, '\n');
+}
+
+static int address_line(const struct policy_ask *ask,
+			const struct policy_answer *a, struct buf *out)
+{
+	const struct ip_addr *addr = ask->target.host.n == 0 ?
+				     &ask->target.addr : &ask->at;
+	char text[IP_TEXT_SIZE];
+
+	if (addr->family == IP_NONE)
+		return !a->allowed ? 0 :
+		       buf_printf(out, "  address   judged when the name is "
+				  "resolved; to try one: --at ADDRESS\n");
+	ip_addr_text(addr, text);
+	return buf_printf(out, "  address   %s, %s\n", text,
+			  ip_class_name(a->flow.klass));
+}
+
+static int rows(const struct ruleset *rs, const struct policy_ask *ask,
+		const struct policy_answer *a, struct buf *out)
+{
+	const struct rules_target *t = &ask->target;
+	char text[IP_TEXT_SIZE];
+	const char *host;
+	int e;
+
+	target_text(ask, text, &host);
+	e = buf_printf(out, "  host      %s\n  port      %u%s\n", host, t->port,
+		       t->port_given ? "" : " (none was given)");
+	if (!e && is_request(ask))
+		e = buf_printf(out, "  request   %.*s %.*s%s\n",
+			       STR_ARG(method_of(ask)), STR_ARG(path_of(ask)),
+			       t->scheme->speech == SPEECH_TLS ?
+			       " (inside TLS, not seen)" : "");
+	if (!e && a->flow.protocol)
+		e = buf_printf(out, "  protocol  %s\n", a->flow.protocol->name);
+	if (!e)
+		e = address_line(ask, a, out);
+	return e ? e : decided_line(rs, a, out);
+}
+
+int policy_answer_text(const struct ruleset *rs, const struct policy_ask *ask,
+		       const struct policy_answer *a, struct buf *out)
+{
+	int e = verdict_line(rs, a, out);
+
+	if (!e)
+		e = rows(rs, ask, a, out);
+	if (e || a->reason == REASON_ALLOWED)
+		return e;
+	e = buf_printf(out, "  why       %s\n  needed    ",
+		       reason_info(a->reason)->sentence);
+	if (!e)
+		e = needed_text(ask, a, out);
+	return e ? e : buf_add_char(out, '\n');
+}
+
+/* --- JSON --------------------------------------------------------------------- */
+
+static void rule_json(const struct ruleset *rs, const struct rules_answer *a,
+		      struct json *j)
+{
+	struct rules_rule_info info;
+
+	if (a->rule_number == 0)
+		return;
+	rules_rule_info(rs, a->rule_number, &info);
+	json_object_begin(j, "rule");
+	json_cstr(j, "name", info.name);
+	json_bool(j, "deny", info.deny);
+	json_cstr(j, "file", info.file);
+	json_uint(j, "line", info.line);
+	if (info.owner)
+		json_cstr(j, "owner", info.owner);
+	if (info.reason)
+		json_cstr(j, "reason", info.reason);
+	if (info.expires != RULES_NEVER)
+		json_int(j, "expires", info.expires);
+	json_object_end(j);
+}
+
+static void needed_json(const struct policy_ask *ask,
+			const struct policy_answer *a, struct json *j)
+{
+	CLEANUP(buf_done) struct buf needed = BUF_INIT(NEEDED_MAX);
+
+	if (a->reason != REASON_ALLOWED && needed_text(ask, a, &needed) == 0)
+		json_str(j, "needed", buf_str(&needed));
+}
+
+void policy_answer_json(const struct ruleset *rs, const struct policy_ask *ask,
+			const struct policy_answer *a, struct json *j)
+{
+	char text[IP_TEXT_SIZE];
+	const char *host;
+
+	target_text(ask, text, &host);
+	json_cstr(j, "verdict", a->observed ? "observe" :
+		  a->allowed ? "allow" : "deny");
+	json_cstr(j, "reason", reason_word(a->reason));
+	json_cstr(j, "host", host);
+	json_uint(j, "port", ask->target.port);
+	if (a->flow.protocol)
+		json_cstr(j, "protocol", a->flow.protocol->name);
+	if (is_request(ask)) {
+		json_str(j, "method", method_of(ask));
+		json_str(j, "path", path_of(ask));
+	}
+	if (ask->at.family != IP_NONE) {
+		ip_addr_text(&ask->at, text);
+		json_cstr(j, "address", text);
+	}
+	rule_json(rs, &a->flow, j);
+	needed_json(ask, a, j);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * policy_diff.c - penstock policy diff OLD NEW
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "cli/cmd.h"
+#include "cli/opts.h"
+#include "cli/policy_cmd.h"
+#include "cli/policy_text.h"
+#include "rules/rules_diff.h"
+
+#define LINE_BYTES	(16u << 10)
+
+enum { ID_HELP = 1, ID_JSON };
+
+struct shown_diff {
+	const struct ruleset *from, *to;
+	bool help, json;
+	uint64_t gained, lost;
+	int err;
+};
+
+static const struct opt diff_opts[] = {
+	{ ID_JSON, "json", 0, OPT_NONE, NULL, "one JSON object a change" },
+	{ ID_HELP, "help", 'h', OPT_NONE, NULL, "this text" },
+};
+
+static const char *diff_set(void *arg, int id, const char *value)
+{
+	struct shown_diff *d = arg;
+
+	(void)value;
+	d->help |= id == ID_HELP;
+	d->json |= id == ID_JSON;
+	return NULL;
+}
+
+static const struct opts_table diff_table = {
+	"penstock policy diff", diff_opts, ARRAY_SIZE(diff_opts), diff_set
+};
+
+static void diff_usage(void)
+{
+	puts("Say what a new policy makes reachable and what it takes away:\n\n"
+	     "  penstock policy diff old.ini new.ini\n\n"
+	     "Policies are compared by what they permit, not by their texts; a "
+	     "mode of observing\npermits nothing here.  Exit status: 0 no "
+	     "difference, 1 some, 2 a policy is wrong.\n\n"
+	     "Usage: penstock policy diff [OPTIONS] OLD NEW\n");
+	opts_usage(&diff_table);
+}
+
+static int put_addrs(const struct rules_change *c, struct buf *out)
+{
+	char lo[IP_TEXT_SIZE], hi[IP_TEXT_SIZE];
+
+	ip_addr_text(&c->lo, lo);
+	ip_addr_text(&c->hi, hi);
+	if (ip_addr_eq(&c->lo, &c->hi))
+		return buf_printf(out, "%s", lo);
+	return buf_printf(out, "%s-%s", lo, hi);
+}
+
+static int put_ports(const struct rules_change *c, struct buf *out)
+{
+	if (c->port_lo == c->port_hi)
+		return buf_printf(out, "%u", c->port_lo);
+	if (c->port_lo == 1 && c->port_hi == UINT16_MAX)
+		return buf_printf(out, "*");
+	return buf_printf(out, "%u-%u", c->port_lo, c->port_hi);
+}
+
+/* "*.example.com port 443 at 10.0.0.0-10.0.0.255" */
+static int put_where(const struct rules_change *c, struct buf *out)
+{
+	int e = 0;
+
+	if (c->host.n > 0)
+		e = buf_printf(out, "%s%.*s port ", c->wild ? "*." : "",
+			       STR_ARG(c->host));
+	else
+		e = put_addrs(c, out);
+	if (!e && c->host.n == 0)
+		e = buf_printf(out, " port ");
+	if (!e)
+		e = put_ports(c, out);
+	if (!e && c->host.n > 0 && c->lo.family != IP_NONE) {
+		e = buf_printf(out, " at ");
+		if (!e)
+			e = put_addrs(c, out);
+	}
+	return e;
+}
+
+static void rule_of(const struct shown_diff *d, const struct rules_change *c,
+		    struct rules_rule_info *ret)
+{
+	rules_rule_info(c->gained ? d->to : d->from, c->rule, ret);
+}
+
+static int text_change(const struct shown_diff *d, const struct rules_change *c,
+		       struct buf *out)
+{
+	struct rules_rule_info info;
+	int e = buf_printf(out, c->gained ? "+ reachable  " : "- no longer  ");
+
+	rule_of(d, c, &info);
+	if (!e)
+		e = put_where(c, out);
+	if (!e)
+		e = buf_printf(out, "   %s[allow %s], %s:%u%s%s\n",
+			       c->gained ? "" : "was ", info.name, info.file,
+			       info.line, c->gained ? "" : "; now ",
+			       c->gained ? "" : reason_word(c->reason));
+	return e;
+}
+
+static int json_change(const struct shown_diff *d, const struct rules_change *c,
+		       struct buf *out)
+{
+	CLEANUP(buf_done) struct buf text = BUF_INIT(LINE_BYTES);
+	struct rules_rule_info info;
+	struct json j;
+	int e = 0;
+
+	rule_of(d, c, &info);
+	json_begin(&j, out);
+	json_object_begin(&j, NULL);
+	json_cstr(&j, "change", c->gained ? "gained" : "lost");
+	if (c->host.n > 0) {
+		e = buf_printf(&text, "%s%.*s", c->wild ? "*." : "",
+			       STR_ARG(c->host));
+		json_str(&j, "host", buf_str(&text));
+	}
+	if (!e && c->lo.family != IP_NONE) {
+		buf_reset(&text);
+		e = put_addrs(c, &text);
+		json_str(&j, "addresses", buf_str(&text));
+	}
+	json_uint(&j, "port_from", c->port_lo);
+	json_uint(&j, "port_to", c->port_hi);
+	json_cstr(&j, "reason", reason_word(c->reason));
+	json_object_begin(&j, "rule");
+	json_cstr(&j, "name", info.name);
+	json_cstr(&j, "file", info.file);
+	json_uint(&j, "line", info.line);
+	json_object_end(&j);
+	json_object_end(&j);
+	if (json_end(&j) || e)
+		return -ENOSPC;
+	return buf_add_char(out, '\n');
+}
+
+static bool show_change(void *arg, const struct rules_change *c)
+{
+	CLEANUP(buf_done) struct buf out = BUF_INIT(LINE_BYTES);
+	struct shown_diff *d = arg;
+
+	*(c->gained ? &d->gained : &d->lost) += 1;
+	d->err = d->json ? json_change(d, c, &out) : text_change(d, c, &out);
+	if (!d->err)
+		fwrite(out.p, 1, out.n, stdout);
+	return !d->err;
+}
+
+static int compare(struct shown_diff *d)
+{
+	int e = rules_diff(d->from, d->to, clock_wall_s(), show_change, d);
+
+	if (e || d->err) {
+		say("cannot compare: %s", strerror(e ? -e : -d->err));
+		return EXIT_USAGE;
+	}
+	if (!d->json && d->gained + d->lost == 0)
+		puts("no difference in what they permit");
+	else if (!d->json)
+		printf("%" PRIu64 " gained, %" PRIu64 " lost\n", d->gained,
+		       d->lost);
+	return d->gained + d->lost ? EXIT_NEGATIVE : 0;
+}
+
+int policy_diff(int argc, char **argv)
+{
+	CLEANUP(rules_unrefp) struct ruleset *from = NULL, *to = NULL;
+	struct shown_diff d = { .help = false };
+	int first;
+
+	if (opts_parse(&diff_table, argc, argv, &d, &first))
+		return EXIT_USAGE;
+	if (d.help) {
+		diff_usage();
+		return 0;
+	}
+	if (argc - first != 2) {
+		say_of(diff_table.command, "OLD and NEW, nothing else");
+		return EXIT_USAGE;
+	}
+	if (policy_load(argv[first], NULL, NULL, &from) ||
+	    policy_load(argv[first + 1], NULL, NULL, &to))
+		return EXIT_USAGE;
+	d.from = from;
+	d.to = to;
+	return compare(&d);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rules_diff.h - what one policy permits and another does not
+ *
+ * Not a comparison of texts: each host pattern, port and address at which two
+ * rulesets could differ is judged by both, so that a rule that was moved,
+ * renamed or split is no change, and one that a deny elsewhere undoes is none
+ * either.
+ */
+#ifndef RULES_RULES_DIFF_H
+#define RULES_RULES_DIFF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/ip_addr.h"
+#include "base/reason.h"
+#include "base/str.h"
+#include "rules/rules.h"
+
+struct rules_change {
+	bool gained;		/* else lost */
+	bool wild;		/* every name below @host that no other change
+				 * and no pattern of its own speaks of */
+	struct str host;	/* empty: a flow without a name */
+	struct ip_addr lo, hi;	/* addresses, IP_NONE: as the classes have it */
+	uint16_t port_lo, port_hi;
+	enum reason reason;	/* why not, in the one that refuses */
+	size_t rule;		/* that permits, in the one that does */
+};
+
+/* false: stop. */
+typedef bool rules_change_fn(void *arg, const struct rules_change *change);
+
+/**
+ * rules_diff() - Tell each permission that @to has more or less than @from
+ * @now:	wall clock, seconds: rules that have ended are none
+ *
+ * By host, then address, then port.  What a rule only observes counts as not
+ * permitted.
+ * Return: 0 or -ENOMEM
+ */
+NODISCARD int rules_diff(const struct ruleset *from, const struct ruleset *to,
+			 int64_t now, rules_change_fn *fn, void *arg);
+
+#endif /* RULES_RULES_DIFF_H */

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rules_show.c - a ruleset as one policy text again
+ */
+#include "rules/rules_show.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "rules/ruleset.h"
+
+#define VALUE_COLUMN	9	/* "hosts     = " */
+
+struct shown_host {
+	size_t rule;
+	struct str name;
+	enum host_pattern_kind kind;
+};
+
+struct hosts {
+	struct shown_host *host;
+	size_t n, max;
+};
+
+static int add_host(void *arg, size_t rule, enum host_pattern_kind kind,
+		    struct str name)
+{
+	struct hosts *h = arg;
+
+	if (h->n == h->max) {
+		size_t max = h->max ? 2 * h->max : 64;
+		struct shown_host *more = mem_grow(h->host, max, sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		h->host = more;
+		h->max = max;
+	}
+	h->host[h->n++] = (struct shown_host){ rule, name, kind };
+	return 0;
+}
+
+static int by_rule(const void *a, const void *b)
+{
+	const struct shown_host *x = a, *y = b;
+	size_t n = MIN(x->name.n, y->name.n);
+	int c;
+
+	if (x->rule != y->rule)
+		return x->rule < y->rule ? -1 : 1;
+	c = n ? memcmp(x->name.p, y->name.p, n) : 0;
+	if (c == 0 && x->name.n != y->name.n)
+		c = x->name.n < y->name.n ? -1 : 1;
+	return c ? c : (int)x->kind - (int)y->kind;
+}
+
+static int put_hosts(const struct hosts *h, size_t *at, size_t rule,
+		     struct buf *out)
+{
+	int e = 0;
+
+	for (; *at < h->n && h->host[*at].rule == rule && !e; ++*at) {
+		const struct shown_host *s = &h->host[*at];
+
+		e = buf_printf(out, "%-*s = %s%.*s\n", VALUE_COLUMN, "hosts",
+			       s->kind == HOST_ANY ? "*" :
+			       s->kind == HOST_BELOW ? "*." : "",
+			       STR_ARG(s->name));
+	}
+	return e;
+}
+
+static bool is_range(const struct rule *r, const struct ip_addr *a)
+{
+	for (size_t i = 0; i < r->n_ranges; i++) {
+		if (addr_range_is_single(&r->range[i]) &&
+		    ip_addr_eq(&r->range[i].lo, a))
+			return true;
+	}
+	return false;
+}
+
+static int put_ranges(const struct rule *r, struct buf *out)
+{
+	char lo[IP_TEXT_SIZE], hi[IP_TEXT_SIZE];
+	int e = 0;
+
+	for (size_t i = 0; i < r->n_ranges && !e; i++) {
+		bool one = addr_range_is_single(&r->range[i]);
+
+		ip_addr_text(&r->range[i].lo, lo);
+		ip_addr_text(&r->range[i].hi, hi);
+		e = buf_printf(out, "%-*s = %s%s%s\n", VALUE_COLUMN,
+			       "addresses", lo, one ? "" : "-", one ? "" : hi);
+	}
+	/* One that a range holds, too, is opened by its own only. */
+	for (size_t i = 0; i < r->n_single && !e; i++) {
+		if (is_range(r, &r->single[i]))
+			continue;
+		ip_addr_text(&r->single[i], lo);
+		e = buf_printf(out, "%-*s = %s\n", VALUE_COLUMN, "addresses",
+			       lo);
+	}
+	return e;
+}
+
+static int put_ports(const struct rule *r, struct buf *out)
+{
+	int e = buf_printf(out, "%-*s =", VALUE_COLUMN, "ports");
+
+	for (size_t i = 0; i < r->n_ports && !e; i++) {
+		const struct port_range *p = &r->port[i];
+
+		if (p->lo <= 1 && p->hi == UINT16_MAX)
+			e = buf_printf(out, " *");
+		else if (p->lo == p->hi)
+			e = buf_printf(out, " %u", p->lo);
+		else
+			e = buf_printf(out, " %u-%u", p->lo, p->hi);
+	}
+	return e ? e : buf_add_char(out, '\n');
+}
+
+static int put_words(const struct rules_rule_info *info, struct buf *out)
+{
+	char ends[CLOCK_RFC3339_SIZE];
+	int e = 0;
+
+	if (info->owner)
+		e = buf_printf(out, "%-*s = %s\n", VALUE_COLUMN, "owner",
+			       info->owner);
+	if (!e && info->reason)
+		e = buf_printf(out, "%-*s = %s\n", VALUE_COLUMN, "reason",
+			       info->reason);
+	if (!e && info->expires != RULES_NEVER) {
+		clock_rfc3339(info->expires * 1000000, ends);
+		e = buf_printf(out, "%-*s = %s\n", VALUE_COLUMN, "expires",
+			       ends);
+	}
+	return e;
+}
+
+static int put_rule(const struct ruleset *rs, size_t i, const struct hosts *h,
+		    size_t *at, struct buf *out)
+{
+	const struct rule *r = &rs->rule[i];
+	struct rules_rule_info info;
+	int e;
+
+	rules_rule_info(rs, i + 1, &info);
+	e = buf_printf(out, "\n; %s:%u\n[%s %s]\n", info.file, info.line,
+		       r->deny ? "deny" : "allow", info.name);
+	if (!e)
+		e = put_hosts(h, at, i + 1, out);
+	if (!e)
+		e = put_ranges(r, out);
+	if (!e)
+		e = put_ports(r, out);
+	if (!e && r->protocol && !r->deny)
+		e = buf_printf(out, "%-*s = %s\n", VALUE_COLUMN, "protocol",
+			       r->protocol->name);
+	return e ? e : put_words(&info, out);
+}
+
+int rules_show(const struct ruleset *rs, struct buf *out)
+{
+	struct hosts h = { NULL, 0, 0 };
+	size_t at = 0;
+	int e = ruleset_each_host(rs, add_host, &h);
+
+	if (h.n > 0)
+		qsort(h.host, h.n, sizeof(*h.host), by_rule);
+	if (!e)
+		e = buf_printf(out, "[policy]\nname = %s\n%s", rs->name,
+			       rs->observe ? "mode = observe\n" : "");
+	for (size_t i = 0; i < rs->n_rules && !e; i++)
+		e = put_rule(rs, i, &h, &at, out);
+	mem_free(h.host);
+	return e;
+}

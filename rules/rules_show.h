@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rules_show.h - a ruleset as one policy text again
+ */
+#ifndef RULES_RULES_SHOW_H
+#define RULES_RULES_SHOW_H
+
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "rules/rules.h"
+
+/**
+ * rules_show() - Write what is in force, with all that was included
+ * @out:	a policy text is appended: defaults are spelled out, lists are
+ *		sorted, and a comment says where each rule stands
+ *
+ * Compiled again, it permits the same.
+ * Return: 0, -ENOSPC or -ENOMEM
+ */
+NODISCARD int rules_show(const struct ruleset *rs, struct buf *out);
+
+#endif /* RULES_RULES_SHOW_H */

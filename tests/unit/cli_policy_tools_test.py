@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What `penstock policy explain, test, diff, show and learn` say of policies."""
+
+import glob
+import json
+import os
+import subprocess
+import tempfile
+
+PROGRAM = os.path.abspath(os.path.join(os.environ["top_builddir"],
+                                       "cli/penstock"))
+RULES = os.path.abspath(os.path.join(os.environ["top_srcdir"], "rules"))
+
+OLD = """\
+[policy]
+name = agent
+[allow web]
+hosts = api.example.com *.cdn.example.com
+reason = the site
+[allow db]
+hosts = db.example.com
+addresses = 10.0.0.0/24 192.175.48.7
+ports = 5432
+protocol = postgres
+reason = the data base
+owner = ops
+[deny bad]
+hosts = evil.cdn.example.com
+[allow lit]
+addresses = 192.175.48.0/24
+ports = 53 60-70
+protocol = tcp
+reason = by address
+"""
+NEW = (OLD.replace("api.example.com", "api.example.com new.example.net")
+       .replace("10.0.0.0/24", "10.0.0.0/25").replace("evil", "worse"))
+CASES = """\
+# what the agent needs
+allow https://api.example.com/v1
+deny evil.cdn.example.com   host_denied  ; a comment
+deny db.example.com:5432 at 10.9.0.5 address_private
+allow db.example.com:5432 at 10.0.0.5
+deny 169.254.169.254:80 address_metadata
+"""
+BROKEN = """\
+allow nowhere.example
+deny api.example.com:22 host_denied
+frobnicate
+deny GET api.example.com
+allow https://api.example.com bad_word
+deny api.example.com:22 at nowhere
+"""
+RECORDS = [
+    {"ev": "flow_open", "act": "allow", "host": "a.example.com"},
+    {"ev": "flow_deny", "act": "deny", "host": "b.example.com",
+     "reason": "host_not_allowed"},
+]
+
+
+def penstock(*args):
+    return subprocess.run([PROGRAM, "policy", *args], capture_output=True,
+                          text=True, check=False)
+
+
+class Results:
+    def __init__(self):
+        self.rows = []
+
+    def same(self, what, got, wanted):
+        self.rows.append((what, got == wanted, "%r\n# not %r" % (got, wanted)))
+
+    def holds(self, what, true, got):
+        self.rows.append((what, bool(true), repr(got)))
+
+
+def explain(r):
+    done = penstock("explain", "old.ini", "https://api.example.com/x")
+    r.same("an allowed target names its rule and line", (done.returncode,
+           done.stdout.splitlines()[0]),
+           (0, "allowed by [allow web], old.ini:3"))
+    for target, reason, line in (
+            ("evil.cdn.example.com", "host_denied",
+             "  rule      [deny bad], old.ini:13"),
+            ("api.example.com:22", "port_not_allowed",
+             "  needed    22 among the 'ports' of a rule for this host"),
+            ("169.254.169.254:80", "address_metadata",
+             "  needed    a rule whose 'addresses' name this very address, "
+             "with a 'reason'"),
+            ("nowhere.example:25", "host_not_allowed",
+             "            hosts = nowhere.example"),
+            ("http://api.example.com:443", "protocol_mismatch",
+             "  needed    a rule whose 'protocol' is that of the URL on this "
+             "port")):
+        done = penstock("explain", "old.ini", target)
+        lines = done.stdout.splitlines()
+        r.holds("a refused target is explained: " + reason,
+                done.returncode == 1 and lines[0] == "refused: " + reason and
+                line in lines, done)
+    done = penstock("explain", "--at", "10.0.0.200", "new.ini",
+                    "db.example.com:5432")
+    r.holds("an address is judged as the name's",
+            done.stdout.startswith("refused: address_private\n"), done)
+    done = penstock("explain", "--json", "old.ini", "db.example.com:5432",
+                    "evil.cdn.example.com")
+    said = [json.loads(line) for line in done.stdout.splitlines()]
+    r.same("JSON has the same", [(s["verdict"], s["reason"], s["rule"]["line"])
+                                 for s in said],
+           [("allow", "allowed", 6), ("deny", "host_denied", 13)])
+    done = penstock("explain", "old.ini", "api.example.com/x")
+    r.same("a target that is none is told with its mend",
+           (done.returncode, done.stdout, done.stderr),
+           (2, "", "penstock: api.example.com/x: a path needs a URL: write "
+            "https:// or http:// before it\n"))
+    r.same("a policy that is wrong is told and not asked",
+           (penstock("explain", "wrong.ini", "a.example").returncode,
+            penstock("explain", "none.ini", "a.example").returncode), (2, 2))
+
+
+def cases(r):
+    done = penstock("test", "old.ini", "good.cases")
+    r.same("cases that hold are counted", (done.returncode, done.stdout),
+           (0, "5 passed, 0 failed\n"))
+    done = penstock("test", "old.ini", "broken.cases")
+    r.same("what does not hold is told with its line",
+           [line for line in done.stdout.splitlines() if line[0] != " "],
+           ["broken.cases:1: does not hold: allow nowhere.example",
+            "broken.cases:2: does not hold: deny api.example.com:22 "
+            "host_denied",
+            "broken.cases:3: error: a case begins with 'allow' or 'deny'",
+            "broken.cases:4: error: a method needs a URL",
+            "broken.cases:5: error: no such reason: see penstock-audit(5) "
+            "for the words",
+            "broken.cases:6: error: 'at' needs an address",
+            "0 passed, 2 failed, 4 wrong"])
+    r.same("and decides the exit status", done.returncode, 2)
+    done = penstock("test", "--json", "old.ini", "broken.cases")
+    said = [json.loads(line) for line in done.stdout.splitlines()]
+    r.same("JSON has a line a case", [s.get("holds") for s in said],
+           [False, False, None, None, None, None])
+    r.same("a file without a case proves nothing",
+           penstock("test", "old.ini", "empty.cases").returncode, 2)
+
+
+def diff(r):
+    done = penstock("diff", "old.ini", "new.ini")
+    r.same("what is gained and lost", (done.returncode, done.stdout), (1, """\
+- no longer  db.example.com port 5432 at 10.0.0.128-10.0.0.255   was \
+[allow db], old.ini:6; now address_private
++ reachable  evil.cdn.example.com port 80   [allow web], new.ini:3
++ reachable  evil.cdn.example.com port 443   [allow web], new.ini:3
++ reachable  new.example.net port 80   [allow web], new.ini:3
++ reachable  new.example.net port 443   [allow web], new.ini:3
+- no longer  worse.cdn.example.com port 80   was [allow web], old.ini:3; \
+now host_denied
+- no longer  worse.cdn.example.com port 443   was [allow web], old.ini:3; \
+now host_denied
+4 gained, 3 lost
+"""))
+    done = penstock("diff", "--json", "new.ini", "old.ini")
+    said = [json.loads(line) for line in done.stdout.splitlines()]
+    r.same("the other way round", sorted(s["change"] for s in said),
+           3 * ["gained"] + 4 * ["lost"])
+    with open("moved.ini", "w", encoding="ascii") as out:
+        head, *sections = OLD.split("[allow ")
+        out.write(head + "".join("[allow x-" + s for s in sections[::-1]))
+    done = penstock("diff", "old.ini", "moved.ini")
+    r.same("what is moved and renamed is no change",
+           (done.returncode, done.stdout),
+           (0, "no difference in what they permit\n"))
+
+
+def show(r):
+    for path in ["old.ini", "new.ini"] + sorted(
+            glob.glob(RULES + "/examples/*.ini")):
+        done = penstock("show", "--effective", path)
+        with open("shown.ini", "w", encoding="utf-8") as out:
+            out.write(done.stdout)
+        again = penstock("show", "shown.ini")
+        same = penstock("diff", path, "shown.ini")
+
+        def rules(text):
+            return [line for line in text.splitlines() if line[:1] != ";"]
+        r.holds("shown, it is a policy that permits the same: " +
+                os.path.basename(path),
+                done.returncode == 0 and same.returncode == 0 and
+                rules(again.stdout) == rules(done.stdout), (done, same))
+
+
+def learn(r):
+    with open("audit.jsonl", "w", encoding="ascii") as out:
+        for i, record in enumerate(RECORDS):
+            full = {"v": 1, "ts": "2026-01-01T00:00:00.000000Z", "run": "r",
+                    "id": "id-%d" % i, "dst_port": 443, "transport": "tcp"}
+            out.write(json.dumps(dict(full, **record)) + "\n")
+    done = penstock("learn", "audit.jsonl")
+    r.holds("what was reached becomes a rule, what was refused a comment",
+            done.returncode == 0 and
+            "[allow a.example.com]" in done.stdout and
+            "; not written: b.example.com port 443" in done.stdout, done)
+    done = penstock("learn", "--refused", "--name", "r1", "audit.jsonl")
+    with open("learnt.ini", "w", encoding="ascii") as out:
+        out.write(done.stdout)
+    r.holds("or a rule when asked, and the result is a policy",
+            penstock("explain", "learnt.ini", "a.example.com",
+                     "b.example.com").returncode == 0 and
+            "name = run-r1" in done.stdout, done)
+    open("empty.jsonl", "w", encoding="ascii").close()
+    r.same("no record is no policy", penstock("learn", "empty.jsonl")
+           .returncode, 1)
+
+
+def main():
+    r = Results()
+    with tempfile.TemporaryDirectory() as where:
+        os.chdir(where)
+        for name, text in (("old.ini", OLD), ("new.ini", NEW),
+                           ("wrong.ini", "[allow]\n"), ("good.cases", CASES),
+                           ("broken.cases", BROKEN),
+                           ("empty.cases", "# nothing\n")):
+            with open(name, "w", encoding="ascii") as out:
+                out.write(text)
+        for part in (explain, cases, diff, show, learn):
+            part(r)
+        os.chdir("/")
+    print("1..%d" % len(r.rows))
+    for i, (what, ok, got) in enumerate(r.rows, 1):
+        print("%sok %d - %s" % ("" if ok else "not ", i, what))
+        if not ok:
+            print("# got " + got)
+    return any(not ok for _, ok, _ in r.rows)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
