@@ -63,6 +63,8 @@ struct query_flow {
 	char ts[28];
 	const char *id, *event, *act, *reason, *rule, *host, *via, *proto, *run;
 	const char *dst_ip, *asked, *transport;
+	const char *policy, *error;	/* error: of policy_reload_failed */
+	uint64_t generation, flows_kept, flows_ended;
 	uint16_t port;
 	uint64_t bytes_up, bytes_down;
 	int64_t dur_ms;

@@ -9,9 +9,12 @@
 #define EXIT_USAGE	2	/* wrong usage, or an invalid policy */
 #define EXIT_OWN	125	/* run: we failed, the command never started */
 
+#define PLUG_DEFAULT	"/run/penstock/plug.sock"	/* the service's */
+
 int cmd_run(int argc, char **argv);
 int cmd_flows(int argc, char **argv);
 int cmd_policy(int argc, char **argv);
+int cmd_reload(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 
 #endif /* CLI_CMD_H */

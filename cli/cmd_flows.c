@@ -72,6 +72,7 @@ static void flows_usage(void)
 	puts("Show what a run reached and what it was refused, flow by flow:\n\n"
 	     "  penstock flows --run 7f3a91\n"
 	     "  penstock flows --denied audit.jsonl\n\n"
+	     "A line tells where another policy came into force.\n\n"
 	     "Exit status: 0, or 2 when the record cannot be read or holds lines\n"
 	     "that are none.  The record itself is JSON lines: penstock-audit(5).\n\n"
 	     "Usage: penstock flows [OPTION...] --run ID | FILE\n");
@@ -179,6 +180,25 @@ static const char *or_dash(const char *text)
 	return text && text[0] ? text : "-";
 }
 
+/* Which policy judged what stands below. */
+static void print_policy(struct flows *f, const struct query_flow *r)
+{
+	bool failed = strcmp(r->event, "policy_reload_failed") == 0;
+	char when[9];
+
+	local_time(r->ts, when);
+	if (f->rows++ == 0)
+		print_head();
+	if (failed)
+		printf("%-8s  policy not replaced: %s\n", when,
+		       or_dash(r->error));
+	else
+		printf("%-8s  policy %s, generation %" PRIu64 ": %" PRIu64
+		       " flows kept, %" PRIu64 " cut\n", when,
+		       or_dash(r->policy), r->generation, r->flows_kept,
+		       r->flows_ended);
+}
+
 static bool print_flow(void *arg, const struct query_flow *r)
 {
 	struct flows *f = arg;
@@ -187,6 +207,8 @@ static bool print_flow(void *arg, const struct query_flow *r)
 	char up[TEXT_SIZE] = "-";
 	const char *end = r->reason, *address = r->dst_ip;
 
+	if (strncmp(r->event, "policy_", 7) == 0 && !f->denied)
+		print_policy(f, r);
 	if (!is_shown(f, r))
 		return true;
 	if (strcmp(r->event, "flow_open") == 0) {

@@ -26,17 +26,15 @@
 #include "cli/cmd.h"
 #include "cli/daemon_path.h"
 #include "cli/opts.h"
-#include "cli/policy_text.h"
 #include "cli/run_env.h"
 #include "cli/run_opts.h"
+#include "cli/run_policy.h"
 #include "cli/run_state.h"
 #include "cli/steady.h"
 #include "cli/summary.h"
 #include "netns-setup/launch.h"
 #include "proxy/ctl_proto.h"
-#include "rules/rules.h"
 
-#define PLUG_DEFAULT	"/run/penstock/plug.sock"
 #define LABEL_DEFAULT	"sandbox"
 #define HOME_DEFAULT	"/tmp/home"
 #define RUNTIME_DIR	"/run/user/sandbox"
@@ -104,39 +102,12 @@ static void run_done(struct run *r)
 
 /* --- before ----------------------------------------------------------------- */
 
-/* One text of the file and of what --allow stands for, compiled as a proof. */
 static int load_policy(struct run *r)
 {
-	CLEANUP(rules_unrefp) struct ruleset *rules = NULL;
-	struct policy_said said = { .to = stderr, .errors_only = true };
-	struct rules_source source[2];
-	size_t n = 0;
-	int e = 0;
+	int e = run_policy_load(&r->opts, &r->policy, stderr);
 
-	if (r->opts.policy) {
-		e = policy_text_read(r->opts.policy, &r->policy);
-		if (e)
-			return e;
-		source[n++] = (struct rules_source){
-			.name = r->opts.policy, .text = buf_str(&r->policy),
-		};
-	}
-	source[n++] = (struct rules_source){
-		.name = "--allow", .text = buf_str(&r->opts.allow),
-	};
-	e = rules_compile(source, n, policy_text_diag, &said, &rules);
-	if (e) {
+	if (e == -EINVAL)
 		say("the policy is not valid; nothing was started");
-		return e;
-	}
-	/* A file's last line may have no end.  Alone it stays as it is, so that
-	 * its digest in the records is that of the file. */
-	if (r->policy.n > 0 && r->opts.nallow > 0)
-		e = buf_add_char(&r->policy, '\n');
-	if (!e)
-		e = buf_add_str(&r->policy, buf_str(&r->opts.allow));
-	if (e)
-		say("cannot join the policy: %s", strerror(-e));
 	return e;
 }
 
@@ -174,6 +145,14 @@ static int look_for_links(const struct run *r)
 	if (!e)
 		e = look_for_link(r, r->opts.json_file, "the summary");
 	return e;
+}
+
+/* The same where it is no condition. */
+static bool has_link(const struct run *r, const char *path)
+{
+	char link[PATH_MAX];
+
+	return r->cwd[0] && steady_find_link(path, r->cwd, link) != 0;
 }
 
 static bool same_file(const char *a, const char *b)
@@ -217,6 +196,8 @@ static int open_outputs(struct run *r)
 
 	if (!e)
 		e = run_state_open(r->opts.records, &r->state);
+	if (!e && r->state.own_dir && has_link(r, r->state.base))
+		run_state_forget_dir(&r->state);
 	if (!e && r->state.base[0])
 		e = look_for_link(r, r->state.base, "records");
 	if (!e && r->opts.write_policy)
@@ -337,6 +318,19 @@ static int prepare(struct run *r)
 	return e ? e : make_env(r);
 }
 
+static int policy_again(void *arg, struct buf *out,
+			char why[LAUNCH_ERROR_MAX])
+{
+	const struct run *r = arg;
+	struct run_policy_place place = {
+		.opts = &r->opts,
+		.cwd = r->cwd[0] && launch_cwd_is_writable(r->cwd, r->home) ?
+		       r->cwd : NULL,
+	};
+
+	return run_policy_again(&place, out, why, LAUNCH_ERROR_MAX);
+}
+
 static int launch(struct run *r, char **command)
 {
 	struct launch_error err;
@@ -357,6 +351,9 @@ static int launch(struct run *r, char **command)
 		.daemon_path = r->daemon,
 		.daemon_env = caller_daemon_env(),
 		.records_fd = r->state.fd,
+		.control_dir = r->state.dir[0] ? r->state.dir : NULL,
+		.policy_again = policy_again,
+		.policy_arg = r,
 		.observe = r->opts.observe,
 		.map_root = r->opts.map_root,
 		.hide = (const char *const *)r->hide.path,

@@ -8,6 +8,7 @@ noinst_LIBRARIES += %D%/libcli.a
 	%D%/cmd_doctor.c \
 	%D%/cmd_flows.c \
 	%D%/cmd_policy.c \
+	%D%/cmd_reload.c \
 	%D%/cmd_run.c \
 	%D%/daemon_path.c %D%/daemon_path.h \
 	%D%/odd_name.c %D%/odd_name.h \
@@ -23,6 +24,7 @@ noinst_LIBRARIES += %D%/libcli.a
 	%D%/policy_text.c %D%/policy_text.h \
 	%D%/run_env.c %D%/run_env.h \
 	%D%/run_opts.c %D%/run_opts.h \
+	%D%/run_policy.c %D%/run_policy.h \
 	%D%/run_state.c %D%/run_state.h \
 	%D%/steady.c %D%/steady.h \
 	%D%/summary.c %D%/summary.h \

@@ -48,6 +48,7 @@ static const struct subcommand {
 } subcommands[] = {
 	{ "run", cmd_run, "run a command in a sealed sandbox" },
 	{ "flows", cmd_flows, "what a run reached and was refused, flow by flow" },
+	{ "reload", cmd_reload, "another policy for what runs already" },
 	{ "policy", cmd_policy, "check policy files" },
 	{ "doctor", cmd_doctor, "what this machine can do, and the mend" },
 	{ "version", cmd_version, "print the version" },

@@ -12,16 +12,28 @@
 #include "base/fd.h"
 #include "cli/opts.h"
 
-int policy_text_read(const char *path, struct buf *out)
+int policy_text_load(const char *path, struct buf *out)
 {
 	CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	int e = fd == -1 ? -errno : fd_read_all(fd, out);
 
+	return fd == -1 ? -errno : fd_read_all(fd, out);
+}
+
+void policy_text_fault(const char *path, const struct buf *out, int e)
+{
 	if (e == -EFBIG)
 		say("cannot read the policy %s: it has more than %zu bytes",
 		    path, out->max);
-	else if (e)
+	else
 		say("cannot read the policy %s: %s", path, strerror(-e));
+}
+
+int policy_text_read(const char *path, struct buf *out)
+{
+	int e = policy_text_load(path, out);
+
+	if (e)
+		policy_text_fault(path, out, e);
 	return e;
 }
 

@@ -14,6 +14,10 @@
 /* Read a policy file; says on stderr what failed. */
 NODISCARD int policy_text_read(const char *path, struct buf *out);
 
+/* Its two halves: -EFBIG is over @out's maximum. */
+NODISCARD int policy_text_load(const char *path, struct buf *out);
+void policy_text_fault(const char *path, const struct buf *out, int e);
+
 struct policy_said {
 	FILE *to;
 	unsigned errors, warnings;

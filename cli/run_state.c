@@ -64,16 +64,15 @@ static int make_dirs(const char *path)
 /* A directory nobody else has, by its name: that is the run's id. */
 static int claim(struct run_state *s)
 {
-	char dir[RUN_PATH_MAX];
 	int e = make_dirs(s->base);
 
 	for (unsigned i = 0; !e && i < ID_TRIES; i++) {
 		id_random_hex(s->id, ID_BYTES);
-		e = join(dir, s->base, s->id);
+		e = join(s->dir, s->base, s->id);
 		if (e)
 			return e;
-		if (mkdir(dir, 0700) == 0)
-			return join(s->records, dir, RECORDS_NAME);
+		if (mkdir(s->dir, 0700) == 0)
+			return 0;
 		if (errno != EEXIST)
 			return -errno;
 	}
@@ -101,7 +100,12 @@ static int chosen(const char *records, struct run_state *s)
 
 	if (n >= RUN_PATH_MAX || n == 0)
 		return n ? -ENAMETOOLONG : -ENOENT;
-	id_random_hex(s->id, ID_BYTES);
+	/* A place for the run's socket is good to have, and no condition. */
+	s->own_dir = find_base(s->base) == 0 && claim(s) == 0;
+	if (!s->own_dir) {
+		s->base[0] = s->dir[0] = '\0';
+		id_random_hex(s->id, ID_BYTES);
+	}
 	if (slash) {
 		size_t len = slash == records ? 1 : (size_t)(slash - records);
 
@@ -138,27 +142,36 @@ int run_state_open(const char *records, struct run_state *ret)
 
 	if (!e && !records)
 		e = claim(&s);
+	if (!e && !records)
+		e = join(s.records, s.dir, RECORDS_NAME);
 	if (!e)
 		e = open_records(&s);
 	if (e) {
 		complain(records, &s, e);
+		run_state_done(&s);
 		return e;
 	}
 	*ret = s;
 	return 0;
 }
 
-int run_state_find(const char *id, char ret_path[RUN_PATH_MAX])
+int run_state_find_dir(const char *id, char ret_path[RUN_PATH_MAX])
 {
-	char base[RUN_PATH_MAX], dir[RUN_PATH_MAX];
+	char base[RUN_PATH_MAX];
 	size_t n = strspn(id, "0123456789abcdef");
 	int e;
 
 	if (n == 0 || n >= RUN_ID_SIZE || id[n] != '\0')
 		return -EINVAL;
 	e = find_base(base);
-	if (!e)
-		e = join(dir, base, id);
+	return e ? e : join(ret_path, base, id);
+}
+
+int run_state_find(const char *id, char ret_path[RUN_PATH_MAX])
+{
+	char dir[RUN_PATH_MAX];
+	int e = run_state_find_dir(id, dir);
+
 	return e ? e : join(ret_path, dir, RECORDS_NAME);
 }
 
@@ -173,9 +186,18 @@ int run_state_reopen(const struct run_state *s, int *ret_fd)
 	return *ret_fd == -1 ? -errno : 0;
 }
 
+void run_state_forget_dir(struct run_state *s)
+{
+	(void)!rmdir(s->dir);
+	s->dir[0] = s->base[0] = '\0';
+	s->own_dir = false;
+}
+
 void run_state_done(struct run_state *s)
 {
 	fd_closep(&s->fd);
+	if (s->own_dir)
+		run_state_forget_dir(s);
 }
 
 int run_state_output(const char *path, int *ret_fd)

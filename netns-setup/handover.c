@@ -239,6 +239,18 @@ int handover_read(int plug, union handover_msg *ret)
 	return 0;
 }
 
+void handover_label(const char *name, const char *digest,
+		    char out[LAUNCH_POLICY_MAX])
+{
+	struct buf label = BUF_INIT(LAUNCH_POLICY_MAX - 1);
+
+	if (!buf_printf(&label, "%s@sha256:%s", name, digest)) {
+		memcpy(out, label.p, label.n);
+		out[label.n] = '\0';
+	}
+	buf_done(&label);
+}
+
 int handover_swap(int plug, uint32_t serial, int policy_fd)
 {
 	const struct plug_swap m = {

@@ -53,6 +53,10 @@ union handover_msg {
  */
 NODISCARD int handover_read(int plug, union handover_msg *ret);
 
+/* "NAME@sha256:DIGEST"; as it was when that is too long. */
+void handover_label(const char *name, const char *digest,
+		    char out[LAUNCH_POLICY_MAX]);
+
 /* Another policy for the run, borrowed: PLUG_SWAPPED with @serial follows. */
 NODISCARD int handover_swap(int plug, uint32_t serial, int policy_fd);
 

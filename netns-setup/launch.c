@@ -42,6 +42,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/id.h"
+#include "netns-setup/control.h"
 #include "netns-setup/fault.h"
 #include "netns-setup/handover.h"
 #include "netns-setup/host_sockets.h"
@@ -95,6 +96,7 @@ struct launch {
 	struct streams streams;
 	struct workdir workdir;
 	struct host_sockets sockets;
+	struct control control;
 	int step, report, plug, signals;	/* -1: not (any more) open */
 	pid_t setup, daemon;			/* -1: none, or waited for */
 	bool ended;		/* S said how the command ended */
@@ -245,6 +247,15 @@ static int find_sockets(struct launch *l)
 	return 0;
 }
 
+/* Behind the clone, so that no process of the sandbox ever held it. */
+static void open_control(struct launch *l)
+{
+	if (l->spec->control_dir &&
+	    control_open(&l->control, l->spec->control_dir))
+		note(l, "no socket could be made in the run's directory: the "
+		     "policy stays as it is to the end");
+}
+
 static int start(struct launch *l)
 {
 	const char *why = NULL;
@@ -266,6 +277,8 @@ static int start(struct launch *l)
 		e = streams_init(&l->streams, l->err);
 	if (!e)
 		e = clone_setup(l);
+	if (!e)
+		open_control(l);
 	return e ? e : tell_mapped(l);
 }
 
@@ -394,18 +407,6 @@ static void catch_up(struct launch *l)
 
 /* --- what the daemon says ------------------------------------------------------ */
 
-static void set_policy(struct launch *l, const char *name, const char *digest)
-{
-	struct buf label = BUF_INIT(sizeof(l->result.policy));
-
-	if (!buf_printf(&label, "%s@sha256:%s", name, digest) &&
-	    label.n < sizeof(l->result.policy)) {
-		memcpy(l->result.policy, label.p, label.n);
-		l->result.policy[label.n] = '\0';
-	}
-	buf_done(&label);
-}
-
 static void on_ready(struct launch *l, const struct plug_ready *ready)
 {
 	const struct step go = { .type = STEP_GO };
@@ -416,7 +417,7 @@ static void on_ready(struct launch *l, const struct plug_ready *ready)
 				     "turn"));
 		return;
 	}
-	set_policy(l, ready->name, ready->digest);
+	handover_label(ready->name, ready->digest, l->result.policy);
 	/* Where S has gone, its report says why. */
 	e = step_send(l->step, &go, NULL, 0);
 	if (e && e != -EPIPE && e != -ECONNRESET)
@@ -455,7 +456,9 @@ static void on_closed(struct launch *l, const struct plug_closed *closed)
 static void on_swapped(struct launch *l, const struct plug_swapped *swapped)
 {
 	if (swapped->ok)
-		set_policy(l, swapped->name, swapped->digest);
+		handover_label(swapped->name, swapped->digest,
+			       l->result.policy);
+	control_answer(&l->control, swapped);
 }
 
 static void on_plug(struct launch *l)
@@ -477,6 +480,21 @@ static void on_plug(struct launch *l)
 		on_swapped(l, &m.swapped);
 	else
 		on_closed(l, &m.closed);
+}
+
+/* --- what the owner says: another policy ----------------------------------------- */
+
+static void on_control(void *arg, uint32_t serial, int policy_fd)
+{
+	struct launch *l = arg;
+
+	if (l->state == LAUNCH_RUN && l->plug >= 0)
+		control_pass_on(&l->control, l->spec, l->plug, serial,
+				policy_fd);
+	else
+		control_refuse(&l->control, serial, l->state < LAUNCH_RUN ?
+			       "the command has not started yet" :
+			       "the run is over");
 }
 
 /* --- signals ---------------------------------------------------------------- */
@@ -528,7 +546,10 @@ static void on_signal(struct launch *l)
 
 /* --- the loop --------------------------------------------------------------- */
 
-enum watch { WATCH_SIGNALS, WATCH_STEP, WATCH_REPORT, WATCH_PLUG, WATCHES };
+enum watch {
+	WATCH_SIGNALS, WATCH_STEP, WATCH_REPORT, WATCH_PLUG, WATCH_CONTROL,
+	WATCHES = WATCH_CONTROL + CONTROL_POLLS
+};
 
 static bool is_over(const struct launch *l)
 {
@@ -570,6 +591,7 @@ static void turn(struct launch *l, struct pollfd *p, size_t n)
 		on_step(l);
 	if (p[WATCH_PLUG].revents && l->plug >= 0 && l->state != LAUNCH_OVER)
 		on_plug(l);
+	control_run(&l->control, p + WATCH_CONTROL);
 }
 
 static void loop(struct launch *l)
@@ -587,6 +609,7 @@ static void loop(struct launch *l)
 		size_t n = WATCHES + streams_poll(&l->streams, p + WATCHES);
 		int ready;
 
+		control_poll(&l->control, p + WATCH_CONTROL);
 		if (l->state == LAUNCH_CLOSE && l->plug < 0) {
 			set_state(l, LAUNCH_OVER);
 			continue;
@@ -629,6 +652,7 @@ static void finish(struct launch *l)
 		reap(&l->setup);
 	}
 	end_daemon(l);
+	control_done(&l->control);
 	streams_done(&l->streams);
 	fd_closep(&l->step);
 	fd_closep(&l->report);
@@ -656,6 +680,7 @@ int launch_run(const struct launch_spec *spec, struct launch_result *ret,
 	int e;
 
 	*err = (struct launch_error){ 125, "" };
+	control_init(&l.control, on_control, &l);
 	sigprocmask(SIG_BLOCK, NULL, &l.old_mask);
 	id_random_hex(l.nonce, NONCE_BYTES);
 	e = start(&l);

@@ -8,10 +8,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/compiler.h"
 #include "base/str.h"
 
 #define LAUNCH_ERROR_MAX	1024
+#define LAUNCH_POLICY_MAX	96
 
 struct launch_spec {
 	char *const *argv;		/* the command, NULL-terminated */
@@ -29,6 +31,13 @@ struct launch_spec {
 	const char *daemon_path;	/* penstockd to start when private */
 	char *const *daemon_env;	/* its whole environment; NULL: empty */
 	int records_fd;			/* O_APPEND; borrowed */
+	const char *control_dir;	/* where the run's owner reaches us to give
+					 * it another policy; NULL: nowhere */
+	/* The policy as policy_text was made, from its files as they are now.
+	 * Return: 0 with @out, or -errno with words in @why. NULL: there is none. */
+	int (*policy_again)(void *arg, struct buf *out,
+			    char why[LAUNCH_ERROR_MAX]);
+	void *policy_arg;
 	bool observe;
 	bool map_root;			/* appear as uid 0 inside (apt and kin) */
 	const char *const *hide;	/* extra paths to cover, NULL-terminated */
@@ -48,7 +57,8 @@ struct launch_result {
 	bool audit_ok;		/* every record was written */
 	uint64_t records;
 	bool tproxy;		/* false: wildcard listeners were in force */
-	char policy[96];	/* "name@sha256:digest" as the daemon confirmed it */
+	/* "name@sha256:digest" as the daemon confirmed it, the last one */
+	char policy[LAUNCH_POLICY_MAX];
 };
 
 struct launch_error {

@@ -6,6 +6,7 @@ noinst_LIBRARIES += %D%/libnetns.a
 %C%_libnetns_a_SOURCES = \
 	%D%/command.c %D%/command.h \
 	%D%/command_filter.c %D%/command_filter.h \
+	%D%/control.c %D%/control.h \
 	%D%/doctor.c \
 	%D%/fault.c %D%/fault.h \
 	%D%/handover.c %D%/handover.h \

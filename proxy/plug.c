@@ -39,6 +39,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <event2/event.h>
 
@@ -636,6 +637,7 @@ int plug_new(const struct plug_config *config, struct plug **ret)
 		return -ENOMEM;
 	p->config = *config;
 	p->listen_fd = -1;
+	p->uid = geteuid();
 	list_init(&p->conns);
 	p->load = mem_new_array(config->nworkers, sizeof(p->load[0]));
 	if (p->load)

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/compiler.h"
 #include "base/list.h"
@@ -47,6 +48,7 @@ struct plug {
 	struct event *accepting, *backoff;
 	size_t *load;			/* sandboxes of each worker */
 	uint32_t serial;		/* of the last reload that was asked for */
+	uid_t uid;			/* ours; a sealed daemon cannot ask */
 };
 
 struct plug_conn {

@@ -29,7 +29,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "audit/writer.h"
 #include "base/buf.h"
@@ -114,13 +113,20 @@ static void swap_refused(struct plug_conn *c, uint32_t serial,
 		.serial = serial,
 		.generation = c->generation,
 	};
+	char line[PLUG_TEXT_MAX];
 	struct record r;
+	size_t i;
 
 	log_warn("run %s: its policy stays as it was: %s", c->open.run,
 		 why->text);
 	sandbox_record(RECORD_POLICY_FAILED, RECORD_ACT_NONE, REASON_ALLOWED,
 		       RECORD_VIA_NONE, &r);
-	r.error = str_from(why->text);
+	/* A record is one line, and so is each of its values. */
+	memcpy(line, why->text, sizeof(line));
+	line[sizeof(line) - 1] = '\0';
+	for (i = 0; line[i]; i++)
+		line[i] = line[i] == '\n' ? ';' : line[i];
+	r.error = str_from(line);
 	audit_tell(c->sink, &r);
 	if (serial == 0)
 		return;
@@ -429,7 +435,7 @@ static int may_reload(const struct plug_conn *c, struct plug_why *why)
 
 	if (!config->service)
 		return plug_refuse(why, "this penstockd serves one run and has no policies of its own");
-	if (!c->peer.may_bring && c->peer.uid != 0 && c->peer.uid != geteuid())
+	if (!c->peer.may_bring && c->peer.uid != 0 && c->peer.uid != c->plug->uid)
 		return plug_refuse(why, "uid %u may not reload the service's policies: be root, the service's own user, or listed in allow_policy_uid",
 				   (unsigned)c->peer.uid);
 	if (!config->service->policies)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-FUZZ_TARGETS += %D%/nflog_fuzz %D%/plug_fuzz
+FUZZ_TARGETS += %D%/control_fuzz %D%/nflog_fuzz %D%/plug_fuzz
 
 DAEMON_FUZZ_LIBS = proxy/libproxy.a resolver/libresolver.a audit/libaudit.a \
 	rules/librules.a base/libbase.a $(PROXY_LIBS) $(RESOLVER_LIBS) \
@@ -11,3 +11,7 @@ DAEMON_FUZZ_LIBS = proxy/libproxy.a resolver/libresolver.a audit/libaudit.a \
 %C%_plug_fuzz_SOURCES = %D%/plug_fuzz.c $(FUZZ_MAIN)
 %C%_plug_fuzz_LDFLAGS = $(FUZZ_LINK)
 %C%_plug_fuzz_LDADD = $(DAEMON_FUZZ_LIBS)
+%C%_control_fuzz_SOURCES = %D%/control_fuzz.c $(FUZZ_MAIN)
+%C%_control_fuzz_LDFLAGS = $(FUZZ_LINK)
+%C%_control_fuzz_LDADD = netns-setup/libnetns.a base/libbase.a $(NETNS_LIBS) \
+	$(BASE_LIBS)

@@ -161,6 +161,9 @@ async def answer(path, method, fields, body, reader, writer, raw):
         await RELEASE.wait()
         RELEASE.clear()
         writer.write(b"4\r\nlast\r\n0\r\n\r\n")
+    elif path == "/mute":
+        await reader.read()     # no answer, until the other side leaves
+        return False
     elif path == "/release":
         RELEASE.set()
         writer.write(plain("200 OK", b"released\n"))

@@ -9,8 +9,8 @@ import subprocess
 BUILD = os.environ["top_builddir"]
 SOURCE = os.environ["top_srcdir"]
 PROGRAM = os.path.join(BUILD, "cli/penstock")
-COMMANDS = (("run",), ("flows",), ("policy", "check"), ("policy", "explain"),
-            ("policy", "test"), ("policy", "diff"), ("policy", "learn"),
+COMMANDS = (("run",), ("flows",), ("reload",), ("policy", "check"),
+            ("policy", "explain"), ("policy", "test"), ("policy", "diff"), ("policy", "learn"),
             ("policy", "show"), ("doctor",))
 
 

@@ -34,3 +34,10 @@ TESTS += %D%/steady_test
 %C%_steady_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 %C%_steady_test_LDADD = cli/libcli.a netns-setup/libnetns.a base/libbase.a \
 	$(NETNS_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
+
+check_PROGRAMS += %D%/control_test
+TESTS += %D%/control_test
+%C%_control_test_SOURCES = %D%/control_test.c
+%C%_control_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_control_test_LDADD = netns-setup/libnetns.a base/libbase.a $(NETNS_LIBS) \
+	$(BASE_LIBS) $(CMOCKA_LIBS)
