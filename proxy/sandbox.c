@@ -13,8 +13,12 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include <event2/event.h>
+
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "proxy/conn.h"
 #include "proxy/listener.h"
@@ -71,6 +75,40 @@ static int sandbox_open_listener(struct sandbox *s,
 	return listener_new(s, fd_take(&config->fd[which]), fn, ret);
 }
 
+/* --- rules that end ------------------------------------------------------------ */
+
+/* The timer runs by another clock than the rules, so it looks now and then. */
+static void sandbox_await_expiry(struct sandbox *s)
+{
+	int64_t now = clock_wall_s(), left;
+	struct timeval wait = { 0 };
+
+	s->expires = rules_next_expiry(s->rules, now);
+	if (s->expires == RULES_NEVER) {
+		event_del(s->expiry);
+		return;
+	}
+	left = MIN(s->expires - now, SANDBOX_EXPIRY_CHECK_S);
+	wait.tv_sec = MAX(left, 1);
+	if (event_add(s->expiry, &wait) < 0)
+		log_error("run %s: out of memory: flows outlive their rules",
+			  s->run);
+}
+
+static void sandbox_expiry_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct conn_rejudged ended;
+	struct sandbox *s = arg;
+
+	(void)fd;
+	(void)what;
+	if (clock_wall_s() >= s->expires)
+		sandbox_rejudge(s, REASON_RULE_EXPIRED, &ended);
+	sandbox_await_expiry(s);
+}
+
+/* --- the beginning -------------------------------------------------------------- */
+
 /* How many refusals of the self-test will come by: TCP in each family by its
  * listener, and UDP in each by the firewall's reports.  Wildcard listeners do
  * not have the port that it asks for. */
@@ -87,7 +125,9 @@ static int sandbox_open(struct sandbox *s, struct sandbox_config *config)
 {
 	int err;
 
-	err = name_map_new(SANDBOX_NAMES_BYTES, &s->names);
+	s->expiry = event_new(s->worker->base, -1, 0, sandbox_expiry_cb, s);
+	err = s->expiry ? name_map_new(SANDBOX_NAMES_BYTES, &s->names) :
+			  -ENOMEM;
 	if (err == 0)
 		err = sandbox_open_dns(s, config);
 	if (err == 0)
@@ -119,6 +159,9 @@ static void sandbox_close_sockets(struct sandbox *s)
 	s->dns = NULL;
 	nflog_free(s->nflog);
 	s->nflog = NULL;
+	if (s->expiry)
+		event_free(s->expiry);
+	s->expiry = NULL;
 	fd_closep(&s->diag_fd);
 }
 
@@ -156,6 +199,7 @@ int sandbox_new(struct worker *w, struct sandbox_config *config,
 		return err;
 	}
 	list_add(&w->sandboxes, &s->node);
+	sandbox_await_expiry(s);
 	*ret = s;
 	return 0;
 }
@@ -196,6 +240,7 @@ void sandbox_set_policy(struct sandbox *s, struct ruleset *rules,
 	audit_sink_set_policy(s->sink, &labels);
 	sandbox_rejudge(s, REASON_POLICY_RELOAD, ret);
 	rules_unref(old);
+	sandbox_await_expiry(s);
 	sandbox_record(RECORD_POLICY, RECORD_ACT_NONE, REASON_ALLOWED,
 		       RECORD_VIA_NONE, &r);
 	r.flows_kept = ret->kept;

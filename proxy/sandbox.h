@@ -16,6 +16,7 @@
 #include "proxy/ctl_proto.h"
 #include "rules/rules.h"
 
+struct event;
 struct worker;
 struct dns_door;
 struct name_map;
@@ -28,6 +29,8 @@ struct nflog;
 #define SANDBOX_FULL_MS		60000
 /* Bytes of names that one sandbox may make us remember. */
 #define SANDBOX_NAMES_BYTES	(32u << 20)
+/* A wall clock that was set is noticed after so long, by rules that end. */
+#define SANDBOX_EXPIRY_CHECK_S	60
 
 struct sandbox {
 	struct list node;		/* worker.sandboxes */
@@ -38,6 +41,8 @@ struct sandbox {
 	struct dns_door *dns;
 	struct listener *http, *tproxy4, *tproxy6;
 	struct nflog *nflog;
+	struct event *expiry;		/* pending while a rule is to end */
+	int64_t expires;		/* when the next one does, by the wall clock */
 	int diag_fd;			/* NETLINK_SOCK_DIAG born inside, or -1 */
 	struct list conns;		/* struct conn.node */
 	unsigned nconns;

@@ -326,6 +326,34 @@ def test_a_file_that_the_command_can_write_is_not_read_anew(as_user):
     os.unlink(path)
 
 
+def test_the_end_of_a_rule_cuts_what_lives_by_it(as_user):
+    end = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 4))
+    agent = Agent(as_user, policy("web.example.com") + """
+[allow brief]
+hosts = api.example.com
+ports = 7
+protocol = tcp
+addresses = %s
+reason = lab
+expires = %s
+""" % (ADDRESSES, end))
+    for host in "web.example.com", "api.example.com":
+        assert agent.do("open", "connect", host, 1) == 1
+        assert agent.do("open", "straight", host, 1) == 1
+    for kind in "connect", "straight":
+        assert agent.do("wait", kind + " api.example.com") \
+            == "ConnectionResetError"
+    for kind in "connect", "straight":
+        assert agent.do("states")[kind + " web.example.com"] == ["alive"]
+    assert agent.do("resolve", "api.example.com") == []
+    records = agent.end()
+    cut = [r for r in records if r.get("host") == "api.example.com"
+           and r["ev"] == "flow_close"]
+    assert [r["reason"] for r in cut] == ["rule_expired"] * 2
+    assert all(r["ts"] >= end[:-1] for r in cut)
+    assert {r["gen"] for r in records} == {1}
+
+
 def test_a_wrong_file_or_run_is_told_before_anything_changes(as_user, lab):
     agent = Agent(as_user)
     bad = written(lab, "bad.ini", "[policy]\nname = x\n[allow a]\nhost = b\n")
