@@ -11,6 +11,15 @@
 #define NORETURN	__attribute__((noreturn))
 #define UNUSED		__attribute__((unused))
 #define PRINTF(a, b)	__attribute__((format(printf, a, b)))
+/*
+ * Of a large local on a hot path, which is written before it is read: hardened
+ * builds clear all others.
+ */
+#if defined(__has_attribute) && __has_attribute(uninitialized)
+#define UNINITIALIZED	__attribute__((uninitialized))
+#else
+#define UNINITIALIZED
+#endif
 #define CLEANUP(fn)	__attribute__((cleanup(fn)))
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))

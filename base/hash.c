@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hash.c - SipHash-2-4 and an intrusive chained table
+ * hash.c - SipHash and an intrusive chained table
  *
  * SipHash is J.-P. Aumasson and D. J. Bernstein, "SipHash: a fast short-input
- * PRF" (2012), with two rounds for each word and four at the end.
+ * PRF" (2012): SipHash-c-d has c rounds for each word and d at the end.
  */
 #include "base/hash.h"
 
@@ -16,15 +16,6 @@
 #define HASH_BUCKETS_MIN	8
 #define HASH_BUCKETS_MAX	((size_t)1 << 24)
 
-struct sip {
-	uint64_t v0, v1, v2, v3;
-};
-
-static inline uint64_t rotl(uint64_t x, unsigned by)
-{
-	return x << by | x >> (64 - by);
-}
-
 /* @n bytes, the first one lowest. */
 static inline uint64_t load_le(const uint8_t *p, size_t n)
 {
@@ -35,47 +26,57 @@ static inline uint64_t load_le(const uint8_t *p, size_t n)
 	return v;
 }
 
-static inline void sip_rounds(struct sip *s, unsigned rounds)
+void hash_state_start(struct hash_state *s, const uint8_t key[16])
 {
-	while (rounds-- > 0) {
-		s->v0 += s->v1;
-		s->v1 = rotl(s->v1, 13) ^ s->v0;
-		s->v0 = rotl(s->v0, 32);
-		s->v2 += s->v3;
-		s->v3 = rotl(s->v3, 16) ^ s->v2;
-		s->v0 += s->v3;
-		s->v3 = rotl(s->v3, 21) ^ s->v0;
-		s->v2 += s->v1;
-		s->v1 = rotl(s->v1, 17) ^ s->v2;
-		s->v2 = rotl(s->v2, 32);
-	}
+	uint64_t k0 = load_le(key, 8), k1 = load_le(key + 8, 8);
+
+	s->v0 = k0 ^ UINT64_C(0x736f6d6570736575);
+	s->v1 = k1 ^ UINT64_C(0x646f72616e646f6d);
+	s->v2 = k0 ^ UINT64_C(0x6c7967656e657261);
+	s->v3 = k1 ^ UINT64_C(0x7465646279746573);
 }
 
-static inline void sip_word(struct sip *s, uint64_t m)
+/* What stands behind the last whole word, and the length of it all. */
+static uint64_t last_word(const uint8_t *p, size_t n)
 {
-	s->v3 ^= m;
-	sip_rounds(s, 2);
-	s->v0 ^= m;
+	size_t left = n & 7;
+
+	return (uint64_t)n << 56 | (left ? load_le(p + n - left, left) : 0);
+}
+
+static void word_24(struct hash_state *s, uint64_t word)
+{
+	s->v3 ^= word;
+	hash_state_round(s);
+	hash_state_round(s);
+	s->v0 ^= word;
 }
 
 uint64_t siphash24(const void *p, size_t n, const uint8_t key[16])
 {
-	uint64_t k0 = load_le(key, 8), k1 = load_le(key + 8, 8);
-	struct sip s = {
-		k0 ^ UINT64_C(0x736f6d6570736575),
-		k1 ^ UINT64_C(0x646f72616e646f6d),
-		k0 ^ UINT64_C(0x6c7967656e657261),
-		k1 ^ UINT64_C(0x7465646279746573),
-	};
 	const uint8_t *in = p;
-	size_t left = n;
+	struct hash_state s;
 
-	for (; left >= 8; left -= 8, in += 8)
-		sip_word(&s, load_le(in, 8));
-	sip_word(&s, (uint64_t)n << 56 | load_le(in, left));
+	hash_state_start(&s, key);
+	for (size_t i = 0; i + 8 <= n; i += 8)
+		word_24(&s, load_le(in + i, 8));
+	word_24(&s, last_word(in, n));
 	s.v2 ^= 0xff;
-	sip_rounds(&s, 4);
+	for (int i = 0; i < 4; i++)
+		hash_state_round(&s);
 	return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
+}
+
+uint64_t siphash13(const void *p, size_t n, const uint8_t key[16])
+{
+	const uint8_t *in = p;
+	struct hash_state s;
+
+	hash_state_start(&s, key);
+	for (size_t i = 0; i + 8 <= n; i += 8)
+		hash_state_word(&s, load_le(in + i, 8));
+	hash_state_word(&s, last_word(in, n));
+	return hash_state_value(&s);
 }
 
 static uint8_t process_key[16];

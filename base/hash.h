@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hash.h - keyed hashing (SipHash-2-4) and an intrusive chained table
+ * hash.h - keyed hashing (SipHash) and an intrusive chained table
  *
  * Keys come from the attacker, so the key is random per process.  The table
  * holds nodes that live inside the caller's objects; it owns only its buckets.
+ *
+ * Where many hashes are wanted of one text (each of its ends, say), a struct
+ * hash_state is fed word by word and asked in between: SipHash-1-3, the lighter
+ * member of the family, for tables that are read on a hot path.
  */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
@@ -17,6 +21,52 @@ uint64_t hash_bytes(const void *p, size_t n);	/* per-process random key */
 static inline uint64_t hash_str(struct str s) { return hash_bytes(s.p, s.n); }
 /* With an explicit key: for tests against the published vectors. */
 uint64_t siphash24(const void *p, size_t n, const uint8_t key[16]);
+uint64_t siphash13(const void *p, size_t n, const uint8_t key[16]);
+
+struct hash_state {
+	uint64_t v0, v1, v2, v3;
+};
+
+void hash_state_start(struct hash_state *s, const uint8_t key[16]);
+
+static inline uint64_t hash_rotl(uint64_t x, unsigned by)
+{
+	return x << by | x >> (64 - by);
+}
+
+static inline void hash_state_round(struct hash_state *s)
+{
+	s->v0 += s->v1;
+	s->v1 = hash_rotl(s->v1, 13) ^ s->v0;
+	s->v0 = hash_rotl(s->v0, 32);
+	s->v2 += s->v3;
+	s->v3 = hash_rotl(s->v3, 16) ^ s->v2;
+	s->v0 += s->v3;
+	s->v3 = hash_rotl(s->v3, 21) ^ s->v0;
+	s->v2 += s->v1;
+	s->v1 = hash_rotl(s->v1, 17) ^ s->v2;
+	s->v2 = hash_rotl(s->v2, 32);
+}
+
+/* One more word.  That words stand for one text alone is the caller's care. */
+static inline void hash_state_word(struct hash_state *s, uint64_t word)
+{
+	s->v3 ^= word;
+	hash_state_round(s);
+	s->v0 ^= word;
+}
+
+/* The hash of all words so far; @s can be fed on. */
+static inline uint64_t hash_state_value(const struct hash_state *s)
+{
+	struct hash_state end = *s;
+
+	end.v2 ^= 0xff;
+	hash_state_round(&end);
+	hash_state_round(&end);
+	hash_state_round(&end);
+	return end.v0 ^ end.v1 ^ end.v2 ^ end.v3;
+}
 
 struct hash_node {
 	struct hash_node *next;

@@ -13,8 +13,10 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #define ARENA_ALIGN	alignof(max_align_t)
+#define LARGE_PAGE	(2u << 20)	/* of most machines */
 #define ARENA_CHUNK	4096	/* bytes of an ordinary chunk, head included */
 
 static atomic_uint fail_in;	/* allocations until one fails; 0: none does */
@@ -70,6 +72,17 @@ void *mem_grow(void *p, size_t n, size_t size)
 void mem_free(void *p)
 {
 	free(p);
+}
+
+void mem_prefer_large_pages(void *p, size_t size)
+{
+	const uintptr_t large = LARGE_PAGE;
+	uintptr_t begin = ((uintptr_t)p + large - 1) & ~(large - 1);
+	uintptr_t end = ((uintptr_t)p + size) & ~(large - 1);
+
+	/* Whole ones alone, so that no more memory is taken than was asked. */
+	if (p && begin < end)
+		(void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
 }
 
 char *mem_dup_str(struct str s)

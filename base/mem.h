@@ -20,6 +20,11 @@ NODISCARD void *mem_new_array(size_t n, size_t size);	/* checks overflow */
 /* Like realloc() with an overflow check; new bytes are not zeroed. */
 NODISCARD void *mem_grow(void *p, size_t n, size_t size);
 void mem_free(void *p);
+/*
+ * Of a large block that is fresh and will be read here and there: have it in
+ * large pages where the kernel can.  Only a hint, and none for a small one.
+ */
+void mem_prefer_large_pages(void *p, size_t size);
 static inline void mem_freep(void *pp) { mem_free(*(void **)pp); }
 /* A NUL-terminated copy; NULL when out of memory. */
 NODISCARD char *mem_dup_str(struct str s);
