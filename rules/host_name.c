@@ -140,22 +140,12 @@ static bool is_a_label(struct str text)
 
 static bool is_label_char(char c)
 {
-	return (c >= 'a' && c <= 'z') || ascii_is_digit(c) || c == '-' ||
-	       c == '_';
-}
+	static const bool is[256] = {
+		['a' ... 'z'] = true, ['0' ... '9'] = true,
+		['-'] = true, ['_'] = true,
+	};
 
-/* @label is lower-case already. */
-static bool is_label(struct str label)
-{
-	if (label.n == 0 || label.n > HOST_LABEL_MAX_LEN)
-		return false;
-	for (size_t i = 0; i < label.n; i++) {
-		if (!is_label_char(label.p[i]))
-			return false;
-	}
-	if (!str_starts(label, STR("xn--")))
-		return true;
-	return is_a_label(str_make(label.p + 4, label.n - 4));
+	return is[(unsigned char)c];
 }
 
 /* Might inet_aton() or a URL parser read a number here? */
@@ -170,30 +160,43 @@ static bool is_number_like(struct str label)
 	return true;
 }
 
+/* The label of @h that ends at @end, its letters are known to be such. */
+static bool ends_label(const struct host_name *h, size_t begin, size_t end)
+{
+	struct str label = str_make(h->p + begin, end - begin);
+
+	if (label.n == 0 || label.n > HOST_LABEL_MAX_LEN)
+		return false;
+	if (!str_starts(label, STR("xn--")))
+		return true;
+	return is_a_label(str_make(label.p + 4, label.n - 4));
+}
+
 int host_name_parse(struct str text, struct host_name *ret)
 {
-	struct str rest, label = STR_NONE;
-	struct host_name h;
+	struct host_name h UNINITIALIZED;
+	size_t label = 0;
 
 	if (text.n > 0 && text.p[text.n - 1] == '.')
 		text.n--;
 	if (text.n == 0 || text.n > HOST_NAME_MAX_LEN)
 		return -EINVAL;
-	/* str_cut() is silent about an empty part behind the last separator. */
-	if (text.p[text.n - 1] == '.')
-		return -EINVAL;
-	h.n = (uint8_t)text.n;
-	for (size_t i = 0; i < text.n; i++)
+	for (size_t i = 0; i < text.n; i++) {
 		h.p[i] = ascii_lower(text.p[i]);
-	h.p[h.n] = '\0';
-	rest = host_name_str(&h);
-	while (str_cut(&rest, '.', &label)) {
-		if (!is_label(label))
+		if (is_label_char(h.p[i]))
+			continue;
+		if (h.p[i] != '.' || !ends_label(&h, label, i))
 			return -EINVAL;
-		if (str_empty(rest) && is_number_like(label))
-			return -EINVAL;
+		label = i + 1;
 	}
-	*ret = h;
+	if (!ends_label(&h, label, text.n) ||
+	    is_number_like(str_make(h.p + label, text.n - label)))
+		return -EINVAL;
+	h.p[text.n] = '\0';
+	h.n = (uint8_t)text.n;
+	/* Not all of it: most names are short, and lists have millions. */
+	ret->n = h.n;
+	memcpy(ret->p, h.p, text.n + 1);
 	return 0;
 }
 

@@ -3,7 +3,10 @@ noinst_LIBRARIES += %D%/librules.a
 %C%_librules_a_CPPFLAGS = $(AM_CPPFLAGS) $(MD_CFLAGS)
 %C%_librules_a_SOURCES = \
 	%D%/host_name.c %D%/host_name.h \
-	%D%/host_trie.c %D%/host_trie.h \
+	%D%/host_build.c \
+	%D%/host_list.c %D%/host_list.h \
+	%D%/host_marks.c %D%/host_marks.h \
+	%D%/host_record.h %D%/host_table.c %D%/host_table.h \
 	%D%/protocols.c \
 	%D%/rules.h %D%/ruleset.h %D%/rules_ast.h \
 	%D%/rules_allow.c \
@@ -12,13 +15,14 @@ noinst_LIBRARIES += %D%/librules.a
 	%D%/rules_compare.c \
 	%D%/rules_compile.c \
 	%D%/rules_diff.c %D%/rules_diff.h \
+	%D%/rules_hosts.c \
 	%D%/rules_match.c \
 	%D%/rules_parse.c \
 	%D%/rules_report.c \
 	%D%/rules_time.c \
 	%D%/rules_show.c %D%/rules_show.h \
 	%D%/rules_target.c %D%/rules_target.h \
-	%D%/ruleset_hosts.c \
+	%D%/ruleset.c %D%/ruleset_hosts.c \
 	%D%/rules_value.c %D%/rules_value.h \
 	%D%/span_tree.c %D%/span_tree.h
 

@@ -31,8 +31,14 @@ struct ast_host {
 	enum host_pattern_kind kind;
 	struct str name;		/* STR_NONE for HOST_ANY */
 	struct rules_place place;
-	uint32_t node;			/* the compiler's: where it went */
 	bool twice;			/* the compiler's: was there already */
+};
+
+/* A list of hosts, which the compiler reads line by line (host_list.h). */
+struct ast_list {
+	struct ast_list *next;
+	uint16_t source;		/* its index */
+	struct rules_place place;	/* of the word that names it */
 };
 
 struct ast_range {
@@ -61,6 +67,7 @@ struct ast_rule {
 	struct str name;
 	struct rules_place place;	/* of its section line */
 	struct ast_host *hosts, **hosts_end;
+	struct ast_list *lists, **lists_end;
 	struct ast_range *ranges, **ranges_end;
 	struct ast_ports *ports, **ports_end;
 	size_t n_hosts, n_ranges, n_ports;
@@ -108,11 +115,21 @@ const char *place_text(const struct rules_report *r, struct rules_place at,
 
 /* @ast->arena is set; 0 (faults are in @report) or -ENOMEM. */
 NODISCARD int rules_parse(struct rules_ast *ast, struct rules_report *report);
+/* The faults of all lists, when there will be no compiler to tell them. */
+void rules_check_lists(const struct rules_ast *ast,
+		       struct rules_report *report);
 /* What each rule must have by itself. */
 void rules_check_each(const struct rules_ast *ast, struct rules_report *report);
-/* What the rules are to each other; after rules_check_each() found no error. */
-void rules_check_together(const struct rules_ast *ast,
-			  const struct ruleset *rs,
-			  struct rules_report *report);
+/* Of all rules, into @rs->hosts and what its marks mean; 0, -EINVAL, -ENOMEM. */
+NODISCARD int rules_compile_hosts(struct ruleset *rs,
+				  const struct rules_ast *ast,
+				  struct rules_report *report);
+/*
+ * What the rules are to each other; after rules_check_each() found no error.
+ * 0 (faults are in @report) or -ENOMEM.
+ */
+NODISCARD int rules_check_together(const struct rules_ast *ast,
+				   const struct ruleset *rs,
+				   struct rules_report *report);
 
 #endif /* RULES_RULES_AST_H */

@@ -16,7 +16,7 @@ static const char *kind_word(const struct ast_rule *r)
 static void check_matches_something(const struct ast_rule *r,
 				    struct rules_report *report)
 {
-	if (r->n_hosts > 0 || r->n_ranges > 0)
+	if (r->n_hosts > 0 || r->lists || r->n_ranges > 0)
 		return;
 	if (r->deny)
 		report_error(report, r->place,

@@ -6,20 +6,61 @@
  * already says, and (an error) where the protocol of a flow would hang on the
  * address, which is not known when the protocol must be.
  *
+ * What becomes of a host depends on the rules on its path alone, and a million
+ * hosts of a list have few paths: it is kept for the paths met last.  Where no
+ * name has two rules and no rule has a wildcard, nothing can be said of hosts.
+ *
  * Comparing is bounded by PAIRS_MAX; a policy that needs more is refused, since
  * judging by it would be as slow.
  */
+#include <errno.h>
+#include <stdio.h>
+
+#include "rules/host_list.h"
 #include "rules/rules_ast.h"
 #include "rules/ruleset.h"
 
 #define PAIRS_MAX	(8u << 20)	/* comparisons of rules, or of ports */
+#define MEMOS		256		/* paths that are kept */
+#define MEMO_MARKS	6		/* on a path, or it is not kept */
 
 #define RULE_FMT	"[%s %s]"
 #define RULE_ARG(r)	(r)->deny ? "deny" : "allow", (r)->name
 
+/* One host of a rule, out of the policy or of a list. */
+struct member {
+	enum host_pattern_kind kind;
+	struct str name;		/* as long as the next is not asked for */
+	struct rules_place place;
+	bool twice;
+};
+
+/* What other rules make of it. */
+struct fate {
+	const struct rule *shut_by;	/* a deny */
+	const struct rule *said_by;	/* one that says it already */
+	bool said_here;			/* by another pattern of the rule */
+	bool torn;			/* between protocols */
+};
+
+/* All that a fate hangs on. */
+struct path_key {
+	const struct rule *rule;
+	enum host_pattern_kind kind;
+	unsigned n;
+	uint32_t mark[MEMO_MARKS];
+};
+
+struct memo {
+	struct path_key key;
+	struct fate fate;
+};
+
 struct compare {
 	const struct ruleset *rs;
 	struct rules_report *report;
+	struct memo *memo;
+	bool plain;			/* no two rules meet at any host */
 	unsigned pairs_left;
 	bool gave_up;
 };
@@ -85,30 +126,35 @@ static uint32_t torn_port(struct compare *c, const struct rule *a,
 
 /*
  * Of two allow rules for a host the one with addresses decides only after the
- * name is resolved; which protocol holds must be known before.
+ * name is resolved; which protocol holds must be known before.  A port that is
+ * torn between them, or 0.
  */
-static void check_torn(struct compare *c, const struct ast_host *h,
-		       const struct rule *r, const struct rule *other,
-		       bool same_host)
+static uint32_t torn_between(struct compare *c, const struct rule *r,
+			     const struct rule *other, bool same_host)
 {
-	char where[PLACE_SIZE];
-	uint32_t port;
-
+	if (r->deny || other->deny || other == r || (same_host && other > r))
+		return 0;
 	if (r->n_ranges == 0 && other->n_ranges == 0 &&
 	    (!same_host || r->own_ports != other->own_ports))
-		return;
-	port = torn_port(c, r, other);
-	if (port == 0)
-		return;
+		return 0;
+	return torn_port(c, r, other);
+}
+
+static void tell_torn(struct compare *c, const struct member *m,
+		      const struct rule *r, const struct rule *other,
+		      uint32_t port)
+{
+	char where[PLACE_SIZE];
+
 	place_text(c->report, place_of_rule(other), where);
 	if (r->n_ranges == 0 && other->n_ranges == 0)
-		report_warning(c->report, h->place,
+		report_warning(c->report, m->place,
 			       RULE_FMT " gives port %u of a host another "
 			       "protocol than " RULE_FMT " (%s), which stands "
 			       "first and wins", RULE_ARG(r), (unsigned)port,
 			       RULE_ARG(other), where);
 	else
-		report_error(c->report, h->place,
+		report_error(c->report, m->place,
 			     RULE_FMT " and " RULE_FMT " (%s) give port %u of "
 			     "the same host different protocols (%s, %s), and "
 			     "which holds would hang on the address; write one "
@@ -118,33 +164,13 @@ static void check_torn(struct compare *c, const struct ast_host *h,
 			     rule_protocol(other, (uint16_t)port)->name);
 }
 
-static void start_hosts(struct host_rules *it, const struct compare *c,
-			const struct ast_host *h)
+static void start_member(struct host_rules *it, const struct compare *c,
+			 const struct member *m, const struct host_path *path)
 {
-	if (h->kind == HOST_EXACT)
-		host_rules_start(it, c->rs, h->name);
+	if (m->kind == HOST_EXACT)
+		host_rules_start(it, c->rs, path);
 	else
-		host_rules_start_below(it, c->rs, h->name);
-}
-
-static void check_protocols(struct compare *c, const struct ast_host *h,
-			    const struct rule *r)
-{
-	const struct rule *other;
-	struct host_rules it;
-	unsigned own_rank = 0;
-
-	start_hosts(&it, c, h);
-	while (spend(c) && (other = host_rules_next(&it))) {
-		bool same_host;
-
-		/* The walk begins with the rules that say the same host. */
-		if (own_rank == 0)
-			own_rank = it.rank;
-		same_host = it.rank == own_rank;
-		if (!other->deny && other != r && (!same_host || other < r))
-			check_torn(c, h, r, other, same_host);
-	}
+		host_rules_start_below(it, c->rs, path);
 }
 
 /* Does @other permit all that @r does for a host that both speak of? */
@@ -167,78 +193,158 @@ static bool shuts(const struct rule *r, const struct rule *other)
 	       rule_covers_ports(other, r);
 }
 
-/* What other rules make of one pattern of a rule. */
-struct standing {
-	const struct rule *shut_by;	/* a deny */
-	const struct rule *said_by;	/* one that says it already */
-	bool said_here;			/* by another pattern of the rule */
-};
-
-static struct standing compare_host(struct compare *c,
-				    const struct ast_host *h,
-				    const struct rule *r)
+static struct fate find_fate(struct compare *c, const struct member *m,
+			     const struct rule *r, const struct host_path *path)
 {
-	struct standing st = { 0 };
+	struct fate fate = { 0 };
 	const struct rule *other;
 	struct host_rules it;
 	unsigned own_rank = 0;
 
-	start_hosts(&it, c, h);
+	start_member(&it, c, m, path);
 	while (spend(c) && (other = host_rules_next(&it))) {
 		bool wider;
 
+		/* The walk begins with the rules that say the same host. */
 		if (own_rank == 0)
 			own_rank = it.rank;
 		wider = it.rank < own_rank;
 		if (other == r) {
-			st.said_here |= wider;
+			fate.said_here |= wider;
 			continue;
 		}
-		if (!st.shut_by && shuts(r, other))
-			st.shut_by = other;
+		fate.torn |= torn_between(c, r, other, !wider) != 0;
+		if (!fate.shut_by && shuts(r, other))
+			fate.shut_by = other;
 		/* Of two that say the same the later is the one too many. */
-		if (!st.said_by && makes_pointless(c, r, other) &&
+		if (!fate.said_by && makes_pointless(c, r, other) &&
 		    (wider || other < r || !makes_pointless(c, other, r)))
-			st.said_by = other;
+			fate.said_by = other;
 	}
-	return st;
+	return fate;
 }
 
-static void tell_host(struct compare *c, const struct ast_host *h,
-		      const struct rule *r, const struct standing *st)
+/* The marks on the path that have a rule to say; false: more than are kept. */
+static bool make_key(const struct compare *c, const struct member *m,
+		     const struct rule *r, const struct host_path *path,
+		     struct path_key *ret)
 {
-	char host[SHOWN_SIZE], where[PLACE_SIZE];
-	const char *star = h->kind == HOST_BELOW ? "*." :
-			   h->kind == HOST_ANY ? "*" : "";
+	*ret = (struct path_key){ .rule = r, .kind = m->kind };
+	for (unsigned i = 0; i < path->n; i++) {
+		const struct host_mark *mark = &c->rs->mark[path->mark[i]];
 
-	shown(h->name, host);
-	if (st->shut_by)
-		report_warning(c->report, h->place,
-			       "'%s%s' in " RULE_FMT " can never be reached: "
-			       RULE_FMT " (%s) denies it", star, host,
-			       RULE_ARG(r), RULE_ARG(st->shut_by),
+		if (mark->n_below == 0 && !(path->whole && i + 1 == path->n))
+			continue;
+		if (ret->n == MEMO_MARKS)
+			return false;
+		ret->mark[ret->n++] = path->mark[i];
+	}
+	return true;
+}
+
+static bool same_key(const struct path_key *a, const struct path_key *b)
+{
+	return a->rule == b->rule && a->kind == b->kind && a->n == b->n &&
+	       memcmp(a->mark, b->mark, sizeof(a->mark)) == 0;
+}
+
+static struct memo *memo_of(const struct compare *c, const struct path_key *key)
+{
+	uint32_t at = (uint32_t)(key->rule - c->rs->rule) + key->kind;
+
+	for (unsigned i = 0; i < key->n; i++)
+		at = at * 0x9e3779b1u + key->mark[i];
+	return &c->memo[(at ^ at >> 16) % MEMOS];
+}
+
+static struct fate fate_of(struct compare *c, const struct member *m,
+			   const struct rule *r)
+{
+	struct host_path path UNINITIALIZED;
+	struct path_key key;
+	struct memo *memo;
+
+	host_table_find(&c->rs->hosts, m->name, &path);
+	if (!make_key(c, m, r, &path, &key))
+		return find_fate(c, m, r, &path);
+	memo = memo_of(c, &key);
+	if (!same_key(&memo->key, &key)) {
+		memo->fate = find_fate(c, m, r, &path);
+		memo->key = key;
+	}
+	return memo->fate;
+}
+
+static void tell_protocols(struct compare *c, const struct member *m,
+			   const struct rule *r)
+{
+	struct host_path path UNINITIALIZED;
+	const struct rule *other;
+	struct host_rules it;
+	unsigned own_rank = 0;
+
+	host_table_find(&c->rs->hosts, m->name, &path);
+	start_member(&it, c, m, &path);
+	while (spend(c) && (other = host_rules_next(&it))) {
+		uint32_t port;
+
+		if (own_rank == 0)
+			own_rank = it.rank;
+		port = torn_between(c, r, other, it.rank == own_rank);
+		if (port != 0)
+			tell_torn(c, m, r, other, port);
+	}
+}
+
+static bool is_clean(const struct fate *f)
+{
+	return !f->shut_by && !f->said_by && !f->said_here;
+}
+
+/* @others: hosts of the same list of which the same is to be said. */
+static void tell_member(struct compare *c, const struct member *m,
+			const struct rule *r, const struct fate *fate,
+			size_t others)
+{
+	char name[SHOWN_SIZE], host[SHOWN_SIZE + 64], where[PLACE_SIZE];
+	const char *front = host_pattern_front(m->kind);
+	int n;
+
+	shown(m->name, name);
+	if (others == 0)
+		n = snprintf(host, sizeof(host), "'%s%s'", front, name);
+	else
+		n = snprintf(host, sizeof(host),
+			     "'%s%s' (and %zu more of the list)", front, name,
+			     others);
+	REQUIRE(n > 0 && (size_t)n < sizeof(host));
+	if (fate->shut_by)
+		report_warning(c->report, m->place,
+			       "%s in " RULE_FMT " can never be reached: "
+			       RULE_FMT " (%s) denies it", host,
+			       RULE_ARG(r), RULE_ARG(fate->shut_by),
 			       place_text(c->report,
-					  place_of_rule(st->shut_by), where));
-	else if (h->twice)
-		report_warning(c->report, h->place,
-			       "'%s%s' stands in " RULE_FMT " twice", star,
-			       host, RULE_ARG(r));
-	else if (st->said_here)
-		report_warning(c->report, h->place,
-			       "'%s%s' adds nothing: a wildcard in the same "
-			       "rule covers it", star, host);
-	else if (st->said_by)
-		report_warning(c->report, h->place,
-			       "'%s%s' in " RULE_FMT " adds nothing: " RULE_FMT
-			       " (%s) covers it", star, host, RULE_ARG(r),
-			       RULE_ARG(st->said_by),
+					  place_of_rule(fate->shut_by), where));
+	else if (m->twice)
+		report_warning(c->report, m->place,
+			       "%s stands in " RULE_FMT " twice", host,
+			       RULE_ARG(r));
+	else if (fate->said_here)
+		report_warning(c->report, m->place,
+			       "%s adds nothing: a wildcard in the same rule "
+			       "covers it", host);
+	else if (fate->said_by)
+		report_warning(c->report, m->place,
+			       "%s in " RULE_FMT " adds nothing: " RULE_FMT
+			       " (%s) covers it", host, RULE_ARG(r),
+			       RULE_ARG(fate->said_by),
 			       place_text(c->report,
-					  place_of_rule(st->said_by), where));
+					  place_of_rule(fate->said_by), where));
 }
 
 /* One message for a rule of which nothing is left, true when it was given. */
 static bool tell_rule(struct compare *c, const struct rule *r,
-		      const struct standing *st, bool all_shut, bool all_said)
+		      const struct fate *st, bool all_shut, bool all_said)
 {
 	char where[PLACE_SIZE];
 
@@ -259,41 +365,162 @@ static bool tell_rule(struct compare *c, const struct rule *r,
 	return all_shut || all_said;
 }
 
-/*
- * Twice over the hosts of a rule: first to see whether all of them share their
- * fate, then to tell of each that does not.
- */
+/* --- all hosts of a rule -------------------------------------------------- */
+
+static struct member member_of_host(const struct ast_host *h)
+{
+	return (struct member){
+		.kind = h->kind, .name = h->name, .place = h->place,
+		.twice = h->twice,
+	};
+}
+
+struct list_walk {
+	struct host_list reader;
+	struct host_pattern pattern;
+	uint16_t source;
+};
+
+static void list_walk_start(struct list_walk *w, const struct compare *c,
+			    const struct ast_list *list, const struct rule *r)
+{
+	host_list_start(&w->reader, c->report->source[list->source].text,
+			r->deny);
+	w->source = list->source;
+}
+
+/* Its faults were told, and a list with any is not compared. */
+static bool list_walk_next(struct list_walk *w, struct member *ret)
+{
+	if (host_list_next(&w->reader, &w->pattern) != LIST_HOST)
+		return false;
+	*ret = (struct member){
+		.kind = w->pattern.kind,
+		.place = { .source = w->source, .line = w->reader.line },
+	};
+	if (ret->kind != HOST_ANY)
+		ret->name = host_name_str(&w->pattern.name);
+	return true;
+}
+
+/* Do all hosts of a rule share one fate? */
+struct shared {
+	struct fate first;
+	bool any, shut, said;
+};
+
+static void share(struct shared *s, const struct fate *fate)
+{
+	if (!s->any)
+		*s = (struct shared){ *fate, true, true, true };
+	s->shut = s->shut && fate->shut_by && fate->shut_by == s->first.shut_by;
+	s->said = s->said && fate->said_by && fate->said_by == s->first.said_by;
+}
+
+static struct shared shared_fate(struct compare *c, const struct ast_rule *ast,
+				 const struct rule *r)
+{
+	struct shared s = { .shut = true, .said = true };
+	struct list_walk walk;
+	struct member m;
+	struct fate fate;
+
+	for (const struct ast_host *h = ast->hosts; h && (s.shut || s.said);
+	     h = h->next) {
+		m = member_of_host(h);
+		fate = fate_of(c, &m, r);
+		share(&s, &fate);
+	}
+	for (const struct ast_list *l = ast->lists; l && !c->plain;
+	     l = l->next) {
+		list_walk_start(&walk, c, l, r);
+		while ((s.shut || s.said) && list_walk_next(&walk, &m)) {
+			fate = fate_of(c, &m, r);
+			share(&s, &fate);
+		}
+	}
+	s.shut &= s.any;
+	s.said &= s.any;
+	return s;
+}
+
+static void tell_hosts(struct compare *c, const struct ast_rule *ast,
+		       const struct rule *r, bool told)
+{
+	for (const struct ast_host *h = ast->hosts; h && !c->gave_up;
+	     h = h->next) {
+		struct member m = member_of_host(h);
+		struct fate fate = fate_of(c, &m, r);
+
+		if (fate.torn)
+			tell_protocols(c, &m, r);
+		if (!told)
+			tell_member(c, &m, r, &fate, 0);
+	}
+}
+
+/* The first host of a list of which something is to be said, and how many. */
+struct tally {
+	size_t n;
+	struct member first;
+	struct host_pattern pattern;	/* has its name */
+	struct fate fate;
+};
+
+static void count(struct tally *t, const struct list_walk *walk,
+		  const struct member *m, const struct fate *fate)
+{
+	if (t->n++ > 0)
+		return;
+	t->first = *m;
+	t->fate = *fate;
+	t->pattern = walk->pattern;
+	if (m->kind != HOST_ANY)
+		t->first.name = host_name_str(&t->pattern.name);
+}
+
+/* A list is told of once for each thing there is to say. */
+static void tell_list(struct compare *c, const struct ast_list *list,
+		      const struct rule *r, bool told)
+{
+	enum { SHUT, HERE, SAID, KINDS };
+	struct tally tally[KINDS] = { { 0 } };
+	struct list_walk walk;
+	struct member m;
+
+	list_walk_start(&walk, c, list, r);
+	while (!c->gave_up && list_walk_next(&walk, &m)) {
+		struct fate fate = fate_of(c, &m, r);
+
+		if (fate.torn && c->report->errors <= RULES_DIAGS_MAX)
+			tell_protocols(c, &m, r);
+		if (!is_clean(&fate))
+			count(&tally[fate.shut_by ? SHUT :
+				     fate.said_here ? HERE : SAID], &walk, &m,
+			      &fate);
+	}
+	for (size_t i = 0; i < KINDS && !told && !c->gave_up; i++) {
+		if (tally[i].n > 0)
+			tell_member(c, &tally[i].first, r, &tally[i].fate,
+				    tally[i].n - 1);
+	}
+}
+
 static void compare_hosts(struct compare *c, const struct ast_rule *ast,
 			  const struct rule *r)
 {
-	struct standing st = { 0 }, common = { 0 };
-	bool all_shut = true, all_said = true;
+	struct shared s = shared_fate(c, ast, r);
+	bool told = tell_rule(c, r, &s.first, s.shut, s.said);
 
-	for (const struct ast_host *h = ast->hosts; h; h = h->next) {
-		if (!r->deny)
-			check_protocols(c, h, r);
-		st = compare_host(c, h, r);
-		if (h == ast->hosts)
-			common = st;
-		all_shut = all_shut && st.shut_by &&
-			   st.shut_by == common.shut_by;
-		all_said = all_said && st.said_by &&
-			   st.said_by == common.said_by;
-	}
-	if (tell_rule(c, r, &common, all_shut, all_said))
-		return;
-	for (const struct ast_host *h = ast->hosts; h; h = h->next) {
-		if (c->gave_up)
-			return;
-		st = compare_host(c, h, r);
-		tell_host(c, h, r, &st);
-	}
+	tell_hosts(c, ast, r, told);
+	for (const struct ast_list *l = ast->lists; l && !c->plain; l = l->next)
+		tell_list(c, l, r, told);
 }
 
 /* Rules without hosts: all pairs of them, within the bound. */
 static void compare_ranges(struct compare *c, const struct rule *r)
 {
-	struct standing st = { 0 };
+	struct fate st = { 0 };
 
 	for (size_t i = 0; i < c->rs->n_rules && spend(c); i++) {
 		const struct rule *other = &c->rs->rule[i];
@@ -311,20 +538,34 @@ static void compare_ranges(struct compare *c, const struct rule *r)
 	tell_rule(c, r, &st, st.shut_by, st.said_by);
 }
 
-void rules_check_together(const struct rules_ast *ast,
-			  const struct ruleset *rs,
-			  struct rules_report *report)
+/* Can no two rules meet at a host? */
+static bool is_plain(const struct ruleset *rs)
+{
+	for (uint32_t i = 0; i < rs->n_marks; i++) {
+		if (rs->mark[i].n_below > 0 || rs->mark[i].n_exact > 1)
+			return false;
+	}
+	return rs->n_any == 0;
+}
+
+int rules_check_together(const struct rules_ast *ast, const struct ruleset *rs,
+			 struct rules_report *report)
 {
 	struct compare c = {
 		.rs = rs, .report = report, .pairs_left = PAIRS_MAX,
+		.plain = is_plain(rs),
+		.memo = arena_get_array(ast->arena, MEMOS, sizeof(struct memo)),
 	};
 	const struct rule *r = rs->rule;
 
+	if (!c.memo)
+		return -ENOMEM;
 	for (const struct ast_rule *a = ast->rules; a && !c.gave_up;
 	     a = a->next, r++) {
-		if (a->hosts)
+		if (a->hosts || a->lists)
 			compare_hosts(&c, a, r);
 		else
 			compare_ranges(&c, r);
 	}
+	return 0;
 }

@@ -2,10 +2,9 @@
 /*
  * rules_compile.c - from policy texts to an immutable ruleset
  *
- * Everything a ruleset needs is in one arena, the ruleset itself included, so
- * that the last reference frees it in one go.  It is built in passes that each
- * count before they fill: rules, then the trie of hosts with a slice of rule
- * indices at each node, then the trees of ranges.
+ * What a ruleset needs is in one arena, the ruleset itself included, but for the
+ * table of hosts with its names, which are two blocks of their own.  It is built
+ * in passes: rules, then their hosts (rules_hosts.c), then the trees of ranges.
  */
 #include <errno.h>
 #include <sha2.h>
@@ -16,8 +15,8 @@
 #include "rules/ruleset.h"
 
 /*
- * What a byte of text may cost in memory.  The dearest is a label of one byte
- * and its dot: a trie node, its mark and up to four slots, some 80 bytes.
+ * What a byte of text may cost in memory, beside the table of hosts.  The
+ * dearest is a host of two bytes: some 100 as it was written, then its mark.
  */
 #define ARENA_PER_BYTE	64
 #define ARENA_BASE	(256u << 10)
@@ -172,7 +171,7 @@ static int compile_rule(struct arena *arena, const struct ast_rule *ast,
 	rule->source = ast->place.source;
 	rule->line = ast->place.line;
 	rule->deny = ast->deny;
-	rule->has_hosts = ast->n_hosts > 0;
+	rule->has_hosts = ast->hosts || ast->lists;
 	rule->protocol = ast->protocol;
 	err = compile_ports(arena, ast, rule);
 	return err ? err : compile_ranges(arena, ast, rule);
@@ -189,158 +188,6 @@ static int compile_rules(struct ruleset *rs, const struct rules_ast *ast)
 	for (const struct ast_rule *r = ast->rules; r && !err; r = r->next)
 		err = compile_rule(rs->arena, r, &rs->rule[rs->n_rules++]);
 	return err;
-}
-
-/* --- hosts ---------------------------------------------------------------- */
-
-static int plant_names(struct ruleset *rs, const struct rules_ast *ast)
-{
-	size_t labels = 0;
-
-	for (const struct ast_rule *r = ast->rules; r; r = r->next) {
-		for (const struct ast_host *h = r->hosts; h; h = h->next)
-			labels += host_labels(h->name);
-	}
-	if (host_trie_init(&rs->trie, rs->arena, labels) < 0)
-		return -ENOMEM;
-	for (const struct ast_rule *r = ast->rules; r; r = r->next) {
-		for (struct ast_host *h = r->hosts; h; h = h->next) {
-			struct str name = arena_str(rs->arena, h->name);
-
-			if (!name.p)
-				return -ENOMEM;
-			h->node = host_trie_add(&rs->trie, name);
-		}
-	}
-	rs->mark = arena_get_array(rs->arena, rs->trie.n, sizeof(rs->mark[0]));
-	return rs->mark ? 0 : -ENOMEM;
-}
-
-/* Where the rules of a pattern are counted. */
-static uint32_t *counter_of(struct ruleset *rs, const struct ast_host *h)
-{
-	struct host_mark *mark = &rs->mark[h->node];
-
-	return h->kind == HOST_EXACT ? &mark->n_exact : &mark->n_below;
-}
-
-/*
- * How many rules stand at each mark.  @last: by node and kind, the number of
- * the rule (from 1) that was counted there last, so that one that names a host
- * twice counts once.
- */
-static void count_rules(struct ruleset *rs, const struct rules_ast *ast,
-			uint32_t *last, struct rules_report *report)
-{
-	uint32_t number = 0;
-
-	for (const struct ast_rule *r = ast->rules; r; r = r->next) {
-		number++;
-		for (struct ast_host *h = r->hosts; h; h = h->next) {
-			uint32_t *seen = &last[2 * h->node +
-					       (h->kind == HOST_EXACT)];
-			uint32_t *n = counter_of(rs, h);
-
-			h->twice = *seen == number;
-			*seen = number;
-			if (h->twice)
-				continue;
-			if (++*n == RULES_PER_HOST_MAX + 1)
-				report_error(report, h->place,
-					     "more than %d rules name the same "
-					     "host; join some of them",
-					     RULES_PER_HOST_MAX);
-		}
-	}
-}
-
-static void place_slices(struct ruleset *rs)
-{
-	uint32_t at = 0;
-
-	/* The root's mark stays empty: "*" has a list of its own. */
-	for (uint32_t node = 1; node < rs->trie.n; node++) {
-		struct host_mark *mark = &rs->mark[node];
-
-		mark->exact = at;
-		at += mark->n_exact;
-		mark->below = at;
-		at += mark->n_below;
-		mark->n_exact = mark->n_below = 0;
-	}
-}
-
-static void add_to_slice(struct ruleset *rs, const struct ast_host *h,
-			 uint32_t index)
-{
-	struct host_mark *mark = &rs->mark[h->node];
-	uint32_t start = h->kind == HOST_EXACT ? mark->exact : mark->below;
-
-	rs->entry[start + (*counter_of(rs, h))++] = index;
-}
-
-static void fill_slices(struct ruleset *rs, const struct rules_ast *ast)
-{
-	uint32_t index = 0;
-
-	for (const struct ast_rule *r = ast->rules; r; r = r->next, index++) {
-		for (const struct ast_host *h = r->hosts; h; h = h->next) {
-			if (h->kind == HOST_ANY && !h->twice)
-				rs->any[rs->n_any++] = index;
-			if (h->kind == HOST_ANY)
-				rs->rule[index].any_host = true;
-			else if (!h->twice)
-				add_to_slice(rs, h, index);
-		}
-	}
-}
-
-/* Say of each name above an allowed one that it leads there. */
-static void mark_ancestors(struct ruleset *rs, const struct rules_ast *ast)
-{
-	for (size_t i = 0; i < rs->n_any; i++) {
-		if (rule_denies_all(&rs->rule[rs->any[i]]))
-			return;
-	}
-	for (const struct ast_rule *r = ast->rules; r; r = r->next) {
-		for (const struct ast_host *h = r->hosts; h; h = h->next) {
-			uint32_t node = h->node;
-
-			if (r->deny)
-				break;
-			if (h->kind == HOST_EXACT)
-				node = rs->trie.node[node].parent;
-			while (node != HOST_TRIE_ROOT &&
-			       !rs->mark[node].leads_on) {
-				rs->mark[node].leads_on = true;
-				node = rs->trie.node[node].parent;
-			}
-		}
-	}
-}
-
-static int compile_hosts(struct ruleset *rs, const struct rules_ast *ast,
-			 struct rules_report *report)
-{
-	uint32_t *last;
-	int err = plant_names(rs, ast);
-
-	if (err)
-		return err;
-	last = arena_get_array(ast->arena, 2 * (size_t)rs->trie.n,
-			       sizeof(*last));
-	rs->entry = arena_get_array(rs->arena, ast->n_hosts,
-				    sizeof(rs->entry[0]));
-	rs->any = arena_get_array(rs->arena, ast->n_rules, sizeof(rs->any[0]));
-	if (!last || !rs->entry || !rs->any)
-		return -ENOMEM;
-	count_rules(rs, ast, last, report);
-	if (report->errors)
-		return -EINVAL;
-	place_slices(rs);
-	fill_slices(rs, ast);
-	mark_ancestors(rs, ast);
-	return 0;
 }
 
 /* --- addresses ------------------------------------------------------------ */
@@ -445,18 +292,20 @@ static int compile(struct rules_ast *ast, struct rules_report *report,
 	if (!err)
 		err = compile_rules(rs, ast);
 	if (!err)
-		err = compile_hosts(rs, ast, report);
+		err = rules_compile_hosts(rs, ast, report);
 	if (!err)
 		err = compile_spans(rs, false, &rs->allow_spans);
 	if (!err)
 		err = compile_spans(rs, true, &rs->deny_spans);
+	if (!err)
+		err = rules_check_together(ast, rs, report);
+	if (!err && report->errors)
+		err = -EINVAL;
 	if (err)
-		return err;
-	rules_check_together(ast, rs, report);
-	if (report->errors)
-		return -EINVAL;
-	*ret = rs;
-	return 0;
+		host_table_done(&rs->hosts);
+	else
+		*ret = rs;
+	return err;
 }
 
 static int check_sizes(struct rules_report *report, size_t *ret_bytes)
@@ -513,8 +362,10 @@ int rules_compile(const struct rules_source *source, size_t n,
 	if (err)
 		return err;
 	rules_check_each(&ast, &report);
-	if (report.errors)
+	if (report.errors) {
+		rules_check_lists(&ast, &report);
 		return -EINVAL;
+	}
 	err = compile(&ast, &report, arena, ret);
 	if (!err)
 		arena = NULL;		/* it is the ruleset's now */
@@ -531,8 +382,10 @@ void rules_unref(struct ruleset *rs)
 {
 	if (!rs)
 		return;
-	if (atomic_fetch_sub_explicit(&rs->refs, 1, memory_order_acq_rel) == 1)
-		arena_free(rs->arena);
+	if (atomic_fetch_sub_explicit(&rs->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	host_table_done(&rs->hosts);
+	arena_free(rs->arena);
 }
 
 const char *rules_name(const struct ruleset *rs)

@@ -22,6 +22,7 @@
 #include "rules/ruleset.h"
 
 /* Nobody's label: 27 bytes, so that no list has it by chance. */
+#define NAMES_MAX	(1u << 30)	/* bytes of the names of hosts */
 #define ANY_LABEL	"any-name-that-no-rule-names."
 
 struct pattern {
@@ -36,6 +37,7 @@ struct diff {
 	rules_change_fn *fn;
 	void *arg;
 	bool stopped;
+	struct arena *names;
 	struct pattern *pattern;
 	size_t n_patterns, max_patterns;
 	uint32_t *port;			/* where a span begins */
@@ -247,6 +249,9 @@ static int add_pattern(void *arg, size_t rule, enum host_pattern_kind kind,
 		d->pattern = p;
 		d->max_patterns = max;
 	}
+	name = arena_str(d->names, name);
+	if (!name.p)
+		return -ENOMEM;
 	p[d->n_patterns++] = (struct pattern){
 		.name = name,
 		.wild = kind == HOST_BELOW,
@@ -390,10 +395,11 @@ int rules_diff(const struct ruleset *from, const struct ruleset *to,
 {
 	struct diff d = {
 		.set = { from, to }, .now = now, .fn = fn, .arg = arg,
+		.names = arena_new(NAMES_MAX),
 	};
 	struct rules_question q = { .host = STR_NONE, .now = now };
 	struct rules_change c = { .host = STR_NONE };
-	int e = collect_patterns(&d);
+	int e = d.names ? collect_patterns(&d) : -ENOMEM;
 
 	if (!e)
 		e = cut_ports(&d);
@@ -404,6 +410,7 @@ int rules_diff(const struct ruleset *from, const struct ruleset *to,
 	if (!e)
 		judge_addrs(&d, &q, &c);
 	mem_free(d.pattern);
+	arena_free(d.names);
 	mem_free(d.port);
 	mem_free(d.addr);
 	return e;

@@ -57,61 +57,6 @@ struct judge {
 
 /* --- single rules --------------------------------------------------------- */
 
-bool rule_has_port(const struct rule *r, uint16_t port)
-{
-	size_t lo = 0, hi = r->n_ports;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (port > r->port[mid].hi)
-			lo = mid + 1;
-		else if (port < r->port[mid].lo)
-			hi = mid;
-		else
-			return true;
-	}
-	return false;
-}
-
-bool rule_denies_all(const struct rule *r)
-{
-	return r->deny && r->n_ranges == 0 && r->n_ports == 1 &&
-	       r->port[0].lo <= 1 && r->port[0].hi == UINT16_MAX;
-}
-
-bool rule_covers_ports(const struct rule *outer, const struct rule *inner)
-{
-	size_t o = 0;
-
-	for (size_t i = 0; i < inner->n_ports; i++) {
-		while (o < outer->n_ports &&
-		       outer->port[o].hi < inner->port[i].hi)
-			o++;
-		if (o == outer->n_ports ||
-		    outer->port[o].lo > inner->port[i].lo)
-			return false;
-	}
-	return true;
-}
-
-bool rule_has_addr(const struct rule *r, const struct ip_addr *a)
-{
-	size_t lo = 0, hi = r->n_ranges;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (ip_addr_cmp(a, &r->range[mid].hi) > 0)
-			lo = mid + 1;
-		else if (ip_addr_cmp(a, &r->range[mid].lo) < 0)
-			hi = mid;
-		else
-			return true;
-	}
-	return false;
-}
-
 static bool names_itself(const struct rule *r, const struct ip_addr *a)
 {
 	for (size_t i = 0; i < r->n_single; i++) {
@@ -144,70 +89,6 @@ static bool lets_pass(const struct judge *j, const struct rule *r)
 	return false;
 }
 
-/* --- the rules that speak of a host --------------------------------------- */
-
-void host_rules_start(struct host_rules *it, const struct ruleset *rs,
-		      struct str host)
-{
-	it->rs = rs;
-	host_trie_find(&rs->trie, host, &it->path);
-	it->exact_done = !it->path.whole;
-	it->depth = it->path.whole ? it->path.n - 1 : it->path.n;
-	it->any_done = false;
-	it->n = 0;
-	it->entry = NULL;
-	it->rank = 0;
-}
-
-void host_rules_start_below(struct host_rules *it, const struct ruleset *rs,
-			    struct str name)
-{
-	host_rules_start(it, rs, name);
-	it->exact_done = true;
-	it->depth = it->path.n;
-}
-
-/* Go to the next slice that may have rules; false behind the last. */
-static bool next_slice(struct host_rules *it)
-{
-	const struct ruleset *rs = it->rs;
-	const struct host_mark *mark;
-
-	if (!it->exact_done) {
-		mark = &rs->mark[it->path.node[it->path.n - 1]];
-		it->exact_done = true;
-		it->entry = &rs->entry[mark->exact];
-		it->n = mark->n_exact;
-		it->rank = HOST_RANK_EXACT;
-		return true;
-	}
-	if (it->depth > 0) {
-		mark = &rs->mark[it->path.node[it->depth - 1]];
-		it->entry = &rs->entry[mark->below];
-		it->n = mark->n_below;
-		it->rank = it->depth--;
-		return true;
-	}
-	if (!it->any_done) {
-		it->any_done = true;
-		it->entry = rs->any;
-		it->n = rs->n_any;
-		it->rank = 0;
-		return true;
-	}
-	return false;
-}
-
-const struct rule *host_rules_next(struct host_rules *it)
-{
-	while (it->n == 0) {
-		if (!next_slice(it))
-			return NULL;
-	}
-	it->n--;
-	return &it->rs->rule[*it->entry++];
-}
-
 /* --- one question --------------------------------------------------------- */
 
 static bool is_nat64(const struct ip_addr *a)
@@ -236,12 +117,27 @@ static bool is_own(const struct judge *j, const struct ip_hosts *hosts)
 	return false;
 }
 
+/*
+ * All zeros, in two parts: each is small enough for the compiler to write it
+ * out, while the whole would be cleared by a string instruction, which takes
+ * longer to start than most of what follows.
+ */
+static void judge_clear(struct judge *j, const struct ruleset *rs, int64_t now)
+{
+	const size_t half = offsetof(struct judge, host_deny);
+
+	memset(j, 0, half);
+	memset((char *)j + half, 0, sizeof(*j) - half);
+	j->rs = rs;
+	j->now = now;
+	j->klass = IP_PUBLIC;
+}
+
 static void judge_start(struct judge *j, const struct ruleset *rs,
 			const struct rules_question *q)
 {
-	*j = (struct judge){
-		.rs = rs, .now = q->now, .port = q->port, .klass = IP_PUBLIC,
-	};
+	judge_clear(j, rs, q->now);
+	j->port = q->port;
 	if (!q->addr)
 		return;
 	j->form[j->n_forms++] = ip_addr_unmapped(q->addr);
@@ -249,7 +145,7 @@ static void judge_start(struct judge *j, const struct ruleset *rs,
 	if (is_nat64(&j->form[0])) {
 		struct ip_addr *inside = &j->form[j->n_forms++];
 
-		inside->family = IP_V4;
+		*inside = (struct ip_addr){ .family = IP_V4 };
 		memcpy(inside->b, j->form[0].b + 12, 4);
 	}
 	j->by_itself = j->klass == IP_METADATA;
@@ -441,8 +337,9 @@ void rules_judge(const struct ruleset *rs, const struct rules_question *q,
 		 struct rules_answer *ret)
 {
 	const struct rule *decided = NULL, *r;
+	struct host_path path UNINITIALIZED;
+	struct judge j UNINITIALIZED;
 	struct host_rules it;
-	struct judge j;
 	bool literal = str_empty(q->host);
 
 	judge_start(&j, rs, q);
@@ -452,7 +349,8 @@ void rules_judge(const struct ruleset *rs, const struct rules_question *q,
 	if (literal && j.n_forms == 0)
 		return;			/* nothing was asked */
 	/* Without a name only "*" is found, and it denies. */
-	host_rules_start(&it, rs, q->host);
+	host_table_find(&rs->hosts, q->host, &path);
+	host_rules_start(&it, rs, &path);
 	while ((r = host_rules_next(&it))) {
 		if (r->deny)
 			weigh_deny(&j, r);
@@ -548,11 +446,12 @@ static uint16_t open_port(const struct host_rules *start,
 static bool some_port_open(const struct host_rules *start, int64_t now,
 			   struct rules_answer *ret)
 {
-	const struct judge no_address = { .now = now };
+	struct judge no_address UNINITIALIZED;
 	struct host_rules it = *start;
 	const struct rule *r, *deny = NULL, *expired = NULL;
 	bool named = false;
 
+	judge_clear(&no_address, start->rs, now);
 	while ((r = host_rules_next(&it))) {
 		uint16_t port;
 
@@ -586,26 +485,49 @@ static bool some_port_open(const struct host_rules *start, int64_t now,
 	return false;
 }
 
-enum rules_name_verdict rules_judge_name(const struct ruleset *rs,
-					 struct str host, int64_t now,
-					 struct rules_answer *ret)
+/* Is the name itself above one that an allow has, and not all are denied? */
+static bool leads_on(const struct ruleset *rs, const struct host_path *path)
+{
+	if (!path->whole || !rs->mark[path->mark[path->n - 1]].leads)
+		return false;
+	for (size_t i = 0; i < rs->n_any; i++) {
+		if (rule_denies_all(&rs->rule[rs->any[i]]))
+			return false;
+	}
+	return true;
+}
+
+static enum rules_name_verdict judge_name(const struct ruleset *rs,
+					  const struct host_path *path,
+					  int64_t now, struct rules_answer *ret)
 {
 	struct host_rules start;
-	const struct host_path *path = &start.path;
 
 	*ret = (struct rules_answer){ .reason = REASON_HOST_NOT_ALLOWED };
-	if (str_empty(host))
-		return RULES_NAME_DENIED;
-	host_rules_start(&start, rs, host);
+	host_rules_start(&start, rs, path);
 	if (some_port_open(&start, now, ret))
 		return RULES_NAME_ALLOWED;
 	if (rs->observe) {
 		ret->would_deny = true;
 		return RULES_NAME_ALLOWED;
 	}
-	if (path->whole && rs->mark[path->node[path->n - 1]].leads_on)
-		return RULES_NAME_ANCESTOR;
-	return RULES_NAME_DENIED;
+	return leads_on(rs, path) ? RULES_NAME_ANCESTOR : RULES_NAME_DENIED;
+}
+
+enum rules_name_verdict rules_judge_name(const struct ruleset *rs,
+					 struct str host, int64_t now,
+					 struct rules_answer *ret)
+{
+	struct host_path path UNINITIALIZED;
+
+	if (str_empty(host)) {
+		*ret = (struct rules_answer){
+			.reason = REASON_HOST_NOT_ALLOWED,
+		};
+		return RULES_NAME_DENIED;
+	}
+	host_table_find(&rs->hosts, host, &path);
+	return judge_name(rs, &path, now, ret);
 }
 
 /* --- a name and an address, on whatever port ------------------------------ */
@@ -644,17 +566,19 @@ void rules_judge_name_addr(const struct ruleset *rs,
 			   const struct rules_question *q,
 			   struct rules_answer *ret)
 {
+	struct host_path path UNINITIALIZED;
+	struct judge j UNINITIALIZED;
 	struct host_rules start, it;
 	const struct rule *r;
 	bool passes = false;
-	struct judge j;
 
-	(void)rules_judge_name(rs, q->host, q->now, ret);
+	host_table_find(&rs->hosts, q->host, &path);
+	(void)judge_name(rs, &path, q->now, ret);
 	judge_start(&j, rs, q);
 	ret->klass = j.klass;
 	if (!rules_passes(ret) || !q->addr)
 		return;
-	host_rules_start(&start, rs, q->host);
+	host_rules_start(&start, rs, &path);
 	it = start;
 	while ((r = host_rules_next(&it))) {
 		uint16_t port;

@@ -500,6 +500,7 @@ static void add_rule(struct parser *p, struct str name)
 	rule->place = here(p);
 	rule->expires = RULES_NEVER;
 	rule->hosts_end = &rule->hosts;
+	rule->lists_end = &rule->lists;
 	rule->ranges_end = &rule->ranges;
 	rule->ports_end = &rule->ports;
 	*p->ast->rules_end = rule;

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "rules/ruleset.h"
 
+#define NAMES_MAX	(1u << 30)	/* bytes of the names of hosts */
 #define VALUE_COLUMN	9	/* "hosts     = " */
 
 struct shown_host {
@@ -21,6 +22,7 @@ struct shown_host {
 };
 
 struct hosts {
+	struct arena *names;
 	struct shown_host *host;
 	size_t n, max;
 };
@@ -39,6 +41,9 @@ static int add_host(void *arg, size_t rule, enum host_pattern_kind kind,
 		h->host = more;
 		h->max = max;
 	}
+	name = arena_str(h->names, name);
+	if (!name.p)
+		return -ENOMEM;
 	h->host[h->n++] = (struct shown_host){ rule, name, kind };
 	return 0;
 }
@@ -167,9 +172,9 @@ static int put_rule(const struct ruleset *rs, size_t i, const struct hosts *h,
 
 int rules_show(const struct ruleset *rs, struct buf *out)
 {
-	struct hosts h = { NULL, 0, 0 };
+	struct hosts h = { .names = arena_new(NAMES_MAX) };
 	size_t at = 0;
-	int e = ruleset_each_host(rs, add_host, &h);
+	int e = h.names ? ruleset_each_host(rs, add_host, &h) : -ENOMEM;
 
 	if (h.n > 0)
 		qsort(h.host, h.n, sizeof(*h.host), by_rule);
@@ -179,5 +184,6 @@ int rules_show(const struct ruleset *rs, struct buf *out)
 	for (size_t i = 0; i < rs->n_rules && !e; i++)
 		e = put_rule(rs, i, &h, &at, out);
 	mem_free(h.host);
+	arena_free(h.names);
 	return e;
 }

@@ -156,38 +156,52 @@ static const char *host_allow_fault(const struct host_pattern *p)
 	return "is a top-level domain alone; write the whole name of the host";
 }
 
+const char *host_pattern_front(enum host_pattern_kind kind)
+{
+	return kind == HOST_BELOW ? "*." : kind == HOST_ANY ? "*" : "";
+}
+
+/* Why @word is no pattern. */
+static const char *host_pattern_fault(struct str word, struct str name)
+{
+	const char *fault = host_byte_fault(word);
+
+	if (!fault)
+		fault = host_form_fault(word);
+	if (!fault && word.p[0] == '.')
+		fault = "begins with a dot; write *.NAME for all names below "
+			"NAME, and NAME itself if that is meant too";
+	return fault ? fault : host_name_fault(name);
+}
+
 int host_pattern_parse(struct str word, bool deny, struct host_pattern *ret,
 		       const char **ret_why)
 {
-	struct host_pattern p = { .kind = HOST_EXACT };
+	struct host_pattern p UNINITIALIZED;
 	const char *fault;
 	struct str name = word;
 
 	if (str_empty(word))
 		return refuse(ret_why, "is empty");
+	p.kind = HOST_EXACT;
+	p.name.n = 0;
 	if (str_eq(word, STR("*"))) {
 		p.kind = HOST_ANY;
 	} else {
-		fault = host_byte_fault(word);
-		if (!fault)
-			fault = host_form_fault(word);
-		if (fault)
-			return refuse(ret_why, fault);
 		if (str_starts(word, STR("*."))) {
 			p.kind = HOST_BELOW;
 			name = str_make(word.p + 2, word.n - 2);
-		} else if (word.p[0] == '.') {
-			return refuse(ret_why, "begins with a dot; write "
-				      "*.NAME for all names below NAME, and "
-				      "NAME itself if that is meant too");
 		}
+		/* What is wrong is looked for when it is known that it is. */
 		if (host_name_parse(name, &p.name) < 0)
-			return refuse(ret_why, host_name_fault(name));
+			return refuse(ret_why, host_pattern_fault(word, name));
 	}
 	fault = deny ? NULL : host_allow_fault(&p);
 	if (fault)
 		return refuse(ret_why, fault);
-	*ret = p;
+	ret->kind = p.kind;
+	ret->name.n = p.name.n;
+	memcpy(ret->name.p, p.name.p, p.name.n + (size_t)(p.name.n > 0));
 	return 0;
 }
 

@@ -37,6 +37,9 @@ struct port_range {
 	uint16_t lo, hi;
 };
 
+/* What stands before the name as it was written: "", "*." or "*". */
+const char *host_pattern_front(enum host_pattern_kind kind);
+
 /**
  * host_pattern_parse() - Read one word of `hosts`
  * @deny:	a deny rule's, which may say more ("*", "com")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ruleset.h - a policy as it is judged by: immutable, in one arena
+ * ruleset.h - a policy as it is judged by: immutable, in few blocks
  *
  * Made by rules_compile.c, read by rules_match.c and by the checks that compare
  * rules with each other.  Private to rules/.
@@ -11,13 +11,13 @@
 #include <stdatomic.h>
 
 #include "base/mem.h"
-#include "rules/host_trie.h"
+#include "rules/host_table.h"
 #include "rules/rules.h"
 #include "rules/rules_value.h"
 #include "rules/span_tree.h"
 
 /*
- * Rules at one node of the host trie.  It bounds what a question can cost,
+ * Rules that speak of one name.  It bounds what a question can cost,
  * together with HOST_LABELS_MAX.
  */
 #define RULES_PER_HOST_MAX	256
@@ -47,11 +47,12 @@ struct rule {
 	size_t n_single;
 };
 
-/* What a node of the trie means: slices of ruleset.entry[], rules by index. */
+/* What a mark means: slices of ruleset.entry[], rules by index. */
 struct host_mark {
-	uint32_t exact, n_exact;	/* that speak of the name itself */
-	uint32_t below, n_below;	/* that speak of every name below it */
-	bool leads_on;			/* to names that an allow has */
+	uint32_t exact, below;
+	uint16_t n_exact;		/* that speak of the name itself */
+	uint16_t n_below;		/* that speak of every name below it */
+	bool leads;			/* to names that an allow has */
 };
 
 struct ruleset {
@@ -64,8 +65,9 @@ struct ruleset {
 	size_t n_files;
 	struct rule *rule;
 	size_t n_rules;
-	struct host_trie trie;
-	struct host_mark *mark;		/* by node */
+	struct host_table hosts;
+	struct host_mark *mark;
+	uint32_t n_marks;
 	uint32_t *entry;
 	uint32_t *any;			/* deny rules with "*" */
 	size_t n_any;
@@ -73,7 +75,10 @@ struct ruleset {
 	struct span_tree deny_spans;	/* of deny rules without hosts */
 };
 
-/* @rule: its number, as of rules_rule_info(); not 0 to stop with it. */
+/*
+ * @rule: its number, as of rules_rule_info(); @name lives until it returns,
+ * which is not with 0 to stop with it.
+ */
 typedef int ruleset_host_fn(void *arg, size_t rule,
 			    enum host_pattern_kind kind, struct str name);
 /*
@@ -111,7 +116,7 @@ rule_protocol(const struct rule *r, uint16_t port)
  */
 struct host_rules {
 	const struct ruleset *rs;
-	struct host_path path;
+	const struct host_path *path;	/* the caller's */
 	unsigned depth;			/* of the next mark, plus one */
 	bool exact_done;
 	bool any_done;
@@ -123,11 +128,12 @@ struct host_rules {
 /* Below it a wildcard's number of labels, and 0 for "*". */
 #define HOST_RANK_EXACT	(HOST_LABELS_MAX + 1)
 
+/* @path: of the host; the walk can be copied, to begin again, while it lives. */
 void host_rules_start(struct host_rules *it, const struct ruleset *rs,
-		      struct str host);
-/* The same for a wildcard: the rules that speak of every name below @name. */
+		      const struct host_path *path);
+/* The same for a wildcard: the rules that speak of every name below the path's. */
 void host_rules_start_below(struct host_rules *it, const struct ruleset *rs,
-			    struct str name);
+			    const struct host_path *path);
 const struct rule *host_rules_next(struct host_rules *it);
 
 #endif /* RULES_RULESET_H */
