@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-noinst_PROGRAMS += %D%/load
+noinst_PROGRAMS += %D%/load %D%/match
 %C%_load_SOURCES = %D%/load.c
+%C%_match_SOURCES = %D%/match.c
+%C%_match_LDADD = rules/librules.a base/libbase.a $(RULES_LIBS) $(BASE_LIBS)
 EXTRA_DIST += %D%/README.md %D%/bench.py \
 	%D%/results-start.jsonl %D%/results-tunnels.jsonl
 
