@@ -20,6 +20,10 @@
  * is read, so that no change falls in between; and the read waits until
  * BROKER_QUIET_MS have passed without an event, so that a file that is just
  * being replaced is not read half-way.
+ *
+ * The first look is taken BROKER_FIRST_MS after the start: it finds what has
+ * changed since the daemon read the file, and until then the processor is for
+ * the run that starts, which may be over by then.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,6 +48,7 @@
 
 #define BROKER_LINKS_MAX	8	/* symbolic links in a row */
 #define BROKER_WATCHES_MAX	(2 * (BROKER_LINKS_MAX + 1))
+#define BROKER_FIRST_MS		200
 #define BROKER_QUIET_MS		20
 #define BROKER_QUIET_TURNS	50	/* then read all the same */
 #define BROKER_EVENTS		(IN_CREATE | IN_DELETE | IN_MOVED_FROM | \
@@ -96,7 +101,8 @@ struct follow {
 	int fd;				/* inotify */
 	int watch[BROKER_WATCHES_MAX];
 	size_t n;
-	struct buf text;		/* as last sent */
+	struct str sent;		/* as last sent, or known before */
+	struct buf text;		/* where @sent is, once one was sent */
 };
 
 static bool follow_has(const int *watch, size_t n, int wd)
@@ -216,13 +222,14 @@ static int follow_tell(struct follow *f, int sock)
 		buf_done(&now);
 		return 0;
 	}
-	if (str_eq(buf_str(&now), buf_str(&f->text))) {
+	if (str_eq(buf_str(&now), f->sent)) {
 		buf_done(&now);
 		return 0;
 	}
 	buf_done(&f->text);
 	f->text = now;
-	return broker_send(sock, BROKER_CONF, 0, buf_str(&now), -1);
+	f->sent = buf_str(&f->text);
+	return broker_send(sock, BROKER_CONF, 0, f->sent, -1);
 }
 
 /* Read events away until none came for BROKER_QUIET_MS. */
@@ -268,14 +275,18 @@ static void broker_loop(int sock, const struct broker_config *config,
 		{ .fd = sock, .events = POLLIN },
 		{ .fd = f->fd, .events = POLLIN },
 	};
-	int err = follow_tell(f, sock);
+	int wait_ms = BROKER_FIRST_MS, err = 0;
 
 	while (err == 0) {
-		if (poll(p, ARRAY_SIZE(p), -1) < 0 && errno != EINTR)
+		int n = poll(p, ARRAY_SIZE(p), wait_ms);
+
+		if (n < 0 && errno != EINTR)
 			return;
-		if (p[1].revents) {
+		if (p[1].revents)
 			follow_settle(f);
+		if (n == 0 || p[1].revents) {
 			err = follow_tell(f, sock);
+			wait_ms = -1;
 		}
 		if (err == 0 && p[0].revents)
 			err = broker_answer(sock, config);
@@ -288,6 +299,7 @@ NORETURN static void broker_main_child(int sock,
 {
 	struct follow f = {
 		.path = config->resolv_conf,
+		.sent = known,
 		.text = BUF_INIT(BROKER_CONF_MAX),
 	};
 
@@ -302,8 +314,6 @@ NORETURN static void broker_main_child(int sock,
 	if (f.fd < 0)
 		log_error("inotify: %s; changes of %s are not followed",
 			  strerror(errno), f.path);
-	if (buf_add_str(&f.text, known) < 0)
-		_exit(1);
 	if (config->drop && config->drop(config->drop_arg) < 0)
 		_exit(1);
 	broker_loop(sock, config, &f);
@@ -317,7 +327,6 @@ struct broker {
 	struct event *event;
 	struct broker_events events;
 	void *arg;
-	struct broker_msg msg;	/* being read */
 };
 
 int broker_fork(const struct broker_config *config, struct str known,
@@ -355,26 +364,28 @@ static void broker_lost(struct broker *b)
 	b->events.on_gone(b->arg);
 }
 
-static void broker_on_message(struct broker *b, size_t n, int *fd)
+static void broker_on_message(struct broker *b, const struct broker_msg *msg,
+			      size_t n, int *fd)
 {
-	if (n < sizeof(b->msg.head))
+	if (n < sizeof(msg->head))
 		return;
-	if (b->msg.head.type == BROKER_CONF)
-		b->events.on_conf(b->arg, str_make(b->msg.text,
-						   n - sizeof(b->msg.head)));
-	else if (b->msg.head.type == BROKER_LOG && *fd >= 0)
+	if (msg->head.type == BROKER_CONF)
+		b->events.on_conf(b->arg, str_make(msg->text,
+						   n - sizeof(msg->head)));
+	else if (msg->head.type == BROKER_LOG && *fd >= 0)
 		b->events.on_log(b->arg, fd_take(fd));
-	else if (b->msg.head.type == BROKER_LOG)
-		b->events.on_log(b->arg, b->msg.head.err < 0 ?
-				 b->msg.head.err : -EPROTO);
+	else if (msg->head.type == BROKER_LOG)
+		b->events.on_log(b->arg, msg->head.err < 0 ?
+				 msg->head.err : -EPROTO);
 }
 
 static void broker_cb(evutil_socket_t sock, short what, void *arg)
 {
 	struct broker *b = arg;
+	struct broker_msg msg;
 	int fds[FD_PASS_MAX];
 	size_t n = 0, nfds = 0, i;
-	int err = fd_recv_msg(sock, &b->msg, sizeof(b->msg), &n, fds, &nfds);
+	int err = fd_recv_msg(sock, &msg, sizeof(msg), &n, fds, &nfds);
 
 	(void)what;
 	if (err == -EAGAIN)
@@ -385,7 +396,7 @@ static void broker_cb(evutil_socket_t sock, short what, void *arg)
 	}
 	if (nfds == 0)
 		fds[nfds++] = -1;
-	broker_on_message(b, n, &fds[0]);
+	broker_on_message(b, &msg, n, &fds[0]);
 	for (i = 0; i < nfds; i++)
 		fd_closep(&fds[i]);
 }
