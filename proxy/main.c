@@ -15,7 +15,9 @@
  *	 9 drain, end every run through its last record
  *
  * The main thread does what concerns the whole: plugs, signals, the broker and
- * the host's addresses.  Flows live on the workers.
+ * the host's addresses.  Flows live on the workers; the only one of a private
+ * daemon lodges on the main thread, since a second would cost the start of each
+ * run more than one run's plug, signals and addresses cost its flows.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -351,7 +353,9 @@ static int main_make_workers(struct daemon *d)
 
 	main_parse_servers(d, buf_str(&d->conf), &s);
 	for (i = 0; err == 0 && i < d->nworkers; i++) {
-		err = worker_new((unsigned)i, &d->worker[i]);
+		err = d->opts.private
+			? worker_lodge((unsigned)i, d->base, &d->worker[i])
+			: worker_new((unsigned)i, &d->worker[i]);
 		if (err == 0)
 			err = resolver_set_servers(d->worker[i]->resolver,
 						   s.server, s.n);
@@ -488,13 +492,13 @@ static int main_start_threads(struct daemon *d)
 
 	/* Only workers allocate much; each further arena costs a start pages. */
 	(void)mallopt(M_ARENA_MAX, (int)d->nworkers);
+	err = main_make_loop(d);
+	if (err < 0)
+		return main_failed("threads", err);
 	err = main_make_workers(d);
-
 	if (err < 0)
 		return err;
-	err = main_make_loop(d);
-	if (err == 0)
-		err = audit_writer_new(&d->writer);
+	err = audit_writer_new(&d->writer);
 	if (err == 0)
 		err = main_make_events(d);
 	for (i = 0; err == 0 && i < d->nworkers; i++)
