@@ -53,7 +53,7 @@ def test_a_wrong_allow_is_125_and_said_on_one_line(as_user, value):
     # POL-18
     got = as_user.sh("echo started", policy=None, options=["--allow", value])
     assert (got.code, got.out) == (125, "")
-    assert got.err.startswith("penstock:")
+    assert got.err.startswith("penstock run: ")
 
 
 def test_the_whole_tree_is_gone_when_the_command_ends(penstock):
