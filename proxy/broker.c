@@ -30,6 +30,10 @@
  * is read, so that no change falls in between; and the read waits until
  * BROKER_QUIET_MS have passed without an event, so that a file that is just
  * being replaced is not read half-way.
+ *
+ * The first look is taken BROKER_FIRST_MS after the start: it finds what has
+ * changed since the daemon read the file, and until then the processor is for
+ * the run that starts, which may be over by then.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -55,6 +59,7 @@
 
 #define BROKER_LINKS_MAX	8	/* symbolic links in a row */
 #define BROKER_WATCHES_MAX	256	/* of a file's way, or all policies' */
+#define BROKER_FIRST_MS		200
 #define BROKER_QUIET_MS		20
 #define BROKER_QUIET_TURNS	50	/* then read all the same */
 #define BROKER_EVENTS		(IN_CREATE | IN_DELETE | IN_MOVED_FROM | \
@@ -114,7 +119,8 @@ struct follow {
 	int fd;				/* inotify */
 	int watch[BROKER_WATCHES_MAX];
 	size_t n;
-	struct buf text;		/* as last sent */
+	struct str sent;		/* as last sent, or known before */
+	struct buf text;		/* where @sent is, once one was sent */
 };
 
 static bool follow_has(const int *watch, size_t n, int wd)
@@ -255,14 +261,15 @@ static int follow_tell(struct follow *f, int sock)
 		buf_done(&now);
 		return 0;
 	}
-	if (str_eq(buf_str(&now), buf_str(&f->text))) {
+	if (str_eq(buf_str(&now), f->sent)) {
 		buf_done(&now);
 		return 0;
 	}
 	buf_done(&f->text);
 	f->text = now;
+	f->sent = buf_str(&f->text);
 	return broker_send(sock, &(struct broker_head){ .type = BROKER_CONF },
-			   buf_str(&now), -1);
+			   f->sent, -1);
 }
 
 /* Read events away until none came for BROKER_QUIET_MS. */
@@ -354,16 +361,20 @@ static void broker_loop(struct broker_own *o)
 		{ .fd = o->conf.fd, .events = POLLIN },
 		{ .fd = o->policies.fd, .events = POLLIN },
 	};
-	int err = follow_tell(&o->conf, o->sock);
+	int wait_ms = BROKER_FIRST_MS, err = 0;
 
 	if (o->config->policies)
 		follow_set_watches(&o->policies);
 	while (err == 0) {
-		if (poll(p, ARRAY_SIZE(p), -1) < 0 && errno != EINTR)
+		int n = poll(p, ARRAY_SIZE(p), wait_ms);
+
+		if (n < 0 && errno != EINTR)
 			return;
-		if (p[1].revents) {
+		if (p[1].revents)
 			follow_settle(&o->conf);
+		if (n == 0 || p[1].revents) {
 			err = follow_tell(&o->conf, o->sock);
+			wait_ms = -1;
 		}
 		if (err == 0 && p[2].revents) {
 			follow_settle(&o->policies);
@@ -392,7 +403,7 @@ NORETURN static void broker_main_child(int sock,
 	struct broker_own o = {
 		.config = config,
 		.sock = STDERR_FILENO + 1,
-		.conf = { .path = config->resolv_conf,
+		.conf = { .path = config->resolv_conf, .sent = known,
 			  .text = BUF_INIT(BROKER_CONF_MAX) },
 		.policies = { .path = config->policies, .policies = true },
 	};
@@ -404,8 +415,6 @@ NORETURN static void broker_main_child(int sock,
 	(void)prctl(PR_SET_NAME, "penstock-broker", 0, 0, 0);
 	o.conf.fd = follow_open(config->resolv_conf);
 	o.policies.fd = follow_open(config->policies);
-	if (buf_add_str(&o.conf.text, known) < 0)
-		_exit(1);
 	if (config->drop && config->drop(config->drop_arg) < 0)
 		_exit(1);
 	broker_loop(&o);
@@ -420,7 +429,6 @@ struct broker {
 	struct event *event;
 	struct broker_events events;
 	void *arg;
-	struct broker_msg msg;	/* being read */
 };
 
 int broker_fork(const struct broker_config *config, struct str known,
@@ -459,15 +467,16 @@ static void broker_lost(struct broker *b)
 	b->events.on_gone(b->arg);
 }
 
-static void broker_on_message(struct broker *b, size_t n, int *fd)
+static void broker_on_message(struct broker *b, const struct broker_msg *msg,
+			      size_t n, int *fd)
 {
-	const struct broker_head *head = &b->msg.head;
+	const struct broker_head *head = &msg->head;
 	const struct broker_events *on = &b->events;
 	struct str text;
 
 	if (n < sizeof(*head))
 		return;
-	text = str_make(b->msg.text, n - sizeof(*head));
+	text = str_make(msg->text, n - sizeof(*head));
 	switch (head->type) {
 	case BROKER_CONF:
 		on->on_conf(b->arg, text);
@@ -494,9 +503,10 @@ static void broker_on_message(struct broker *b, size_t n, int *fd)
 static void broker_cb(evutil_socket_t sock, short what, void *arg)
 {
 	struct broker *b = arg;
+	struct broker_msg msg;
 	int fds[FD_PASS_MAX];
 	size_t n = 0, nfds = 0, i;
-	int err = fd_recv_msg(sock, &b->msg, sizeof(b->msg), &n, fds, &nfds);
+	int err = fd_recv_msg(sock, &msg, sizeof(msg), &n, fds, &nfds);
 
 	(void)what;
 	if (err == -EAGAIN)
@@ -507,7 +517,7 @@ static void broker_cb(evutil_socket_t sock, short what, void *arg)
 	}
 	if (nfds == 0)
 		fds[nfds++] = -1;
-	broker_on_message(b, n, &fds[0]);
+	broker_on_message(b, &msg, n, &fds[0]);
 	for (i = 0; i < nfds; i++)
 		fd_closep(&fds[i]);
 }

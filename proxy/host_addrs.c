@@ -32,7 +32,7 @@
 #include "proxy/host_addrs.h"
 #include "proxy/worker.h"
 
-#define HOST_ADDRS_BUF		32768
+#define HOST_ADDRS_BUF		8192	/* a dump comes in pieces that fit */
 #define HOST_ADDRS_TRIES	5	/* a dump that was overtaken by a change */
 
 struct snapshot;
@@ -281,11 +281,11 @@ static void host_dump_sort(struct host_dump *d)
 /* What an interrupted dump left behind would answer the next question. */
 static void host_addrs_drain(struct host_addrs *h)
 {
-	char buf[4096];
+	char first;
 	unsigned i;
 
 	for (i = 0; i < 1024; i++)
-		if (recv(h->ask_fd, buf, sizeof(buf), 0) < 0)
+		if (recv(h->ask_fd, &first, sizeof(first), 0) < 0)
 			return;
 }
 

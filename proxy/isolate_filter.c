@@ -215,12 +215,12 @@ static const struct filter_rule filter_rules[] = {
 	{ S,     SYS_ioctl, 0, { { 0 } } },	/* isatty() of a report */
 };
 
-/* Head, two instructions a rule, and at most eight for its arguments. */
-#define FILTER_MAX	(8 + ARRAY_SIZE(filter_rules) * 12)
+/* Twice what the table needs, and one page: it is filled on a fresh stack. */
+#define FILTER_MAX	500
 
 struct filter {
-	struct sock_filter insn[FILTER_MAX];
 	size_t n;
+	struct sock_filter insn[FILTER_MAX];
 };
 
 static void filter_add(struct filter *f, struct sock_filter insn)

@@ -12,10 +12,12 @@
  *	 6 make the event loop and the workers, start the threads
  *	 7 seal: from here on only the listed system calls
  *	 8 take plugs: the first byte from a sandbox is read after 7
- *	 9 drain, end every run through its last record, free
+ *	 9 drain, end every run through its last record
  *
  * The main thread does what concerns the whole: plugs, signals, the broker and
- * the host's addresses.  Flows live on the workers.
+ * the host's addresses.  Flows live on the workers; the only one of a private
+ * daemon lodges on the main thread, since a second would cost the start of each
+ * run more than one run's plug, signals and addresses cost its flows.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,6 +31,8 @@
 #include <unistd.h>
 
 #include <event2/event.h>
+
+#include <config.h>
 
 #include "audit/writer.h"
 #include "base/buf.h"
@@ -48,6 +52,12 @@
 
 #define MAIN_RESOLV_CONF	"/etc/resolv.conf"
 #define MAIN_WRITER_MS		3000	/* for the last records at the end */
+
+#ifdef PENSTOCK_SANITIZED
+#define MAIN_FREES		true
+#else
+#define MAIN_FREES		false
+#endif
 
 struct daemon {
 	struct opts opts;
@@ -402,7 +412,9 @@ static int main_make_workers(struct daemon *d)
 
 	main_parse_servers(d, buf_str(&d->conf), &s);
 	for (i = 0; err == 0 && i < d->nworkers; i++) {
-		err = worker_new((unsigned)i, &d->worker[i]);
+		err = d->opts.private
+			? worker_lodge((unsigned)i, d->base, &d->worker[i])
+			: worker_new((unsigned)i, &d->worker[i]);
 		if (err == 0)
 			err = resolver_set_servers(d->worker[i]->resolver,
 						   s.server, s.n);
@@ -544,13 +556,13 @@ static int main_start_threads(struct daemon *d)
 
 	/* Only workers allocate much; each further arena costs a start pages. */
 	(void)mallopt(M_ARENA_MAX, (int)d->nworkers);
+	err = main_make_loop(d);
+	if (err < 0)
+		return main_failed("threads", err);
 	err = main_make_workers(d);
-
 	if (err < 0)
 		return err;
-	err = main_make_loop(d);
-	if (err == 0)
-		err = audit_writer_new(&d->writer);
+	err = audit_writer_new(&d->writer);
 	if (err == 0)
 		err = main_make_events(d);
 	for (i = 0; err == 0 && i < d->nworkers; i++)
@@ -579,6 +591,30 @@ static int main_serve(struct daemon *d)
 		? -EIO : 0;
 }
 
+/* For those who look for leaks: at the end of the process the kernel takes all
+ * of it back at once, which is faster. */
+static void main_free(struct daemon *d)
+{
+	size_t i;
+
+	for (i = 0; i < d->nworkers; i++) {
+		if (d->worker[i])
+			host_addrs_release(d->worker[i]);
+		worker_free(d->worker[i]);
+	}
+	host_addrs_free(d->hosts);
+	broker_free(d->broker);
+	if (d->signals)
+		event_free(d->signals);
+	if (d->drain)
+		event_free(d->drain);
+	if (d->base)
+		event_base_free(d->base);
+	service_done(&d->service);
+	buf_done(&d->conf);
+}
+
+/* Nothing is posted any more when the writer writes its last. */
 static void main_end(struct daemon *d)
 {
 	size_t i;
@@ -590,23 +626,10 @@ static void main_end(struct daemon *d)
 		plug_reload_end(d->reload, 0, d->service.config.policies,
 				-ECANCELED);
 	plug_free(d->plug);
-	for (i = 0; i < d->nworkers; i++) {
-		if (d->worker[i])
-			host_addrs_release(d->worker[i]);
-		worker_free(d->worker[i]);
-	}
 	if (d->writer)
 		audit_writer_free(d->writer, MAIN_WRITER_MS);
-	host_addrs_free(d->hosts);
-	broker_free(d->broker);
-	if (d->signals)
-		event_free(d->signals);
-	if (d->drain)
-		event_free(d->drain);
-	if (d->base)
-		event_base_free(d->base);
-	service_done(&d->service);
-	buf_done(&d->conf);
+	if (MAIN_FREES)
+		main_free(d);
 }
 
 /* Before anything is made, and once: two processes will drop the id. */

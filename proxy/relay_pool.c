@@ -26,7 +26,7 @@ struct relay_pool {
 	bool dry;		/* the kernel gives no more pipes of full size */
 	uint64_t spliced;
 	struct relay_pipe idle[RELAY_PIPES_IDLE];
-	char scratch[RELAY_CHUNK];
+	char *scratch;		/* RELAY_CHUNK bytes */
 };
 
 int relay_pool_new(struct relay_pool **ret)
@@ -35,6 +35,12 @@ int relay_pool_new(struct relay_pool **ret)
 
 	if (!p)
 		return -ENOMEM;
+	/* Not zeroed: what is never used is never touched. */
+	p->scratch = mem_grow(NULL, RELAY_CHUNK, 1);
+	if (!p->scratch) {
+		mem_free(p);
+		return -ENOMEM;
+	}
 	/* splice(2) into a socket that was reset knows no MSG_NOSIGNAL. */
 	signal(SIGPIPE, SIG_IGN);
 	p->max = RELAY_PIPES_MAX;
@@ -55,6 +61,7 @@ void relay_pool_free(struct relay_pool *p)
 	REQUIRE(p->lent == 0);
 	while (p->nidle)
 		pipe_close(&p->idle[--p->nidle]);
+	mem_free(p->scratch);
 	mem_free(p);
 }
 

@@ -3,7 +3,9 @@
  * worker.c - one thread, one event base, and the sandboxes that live on it
  *
  * A worker is made on the main thread, before the process is sealed, and from
- * worker_start() on touched only by its own thread.  Things that ended are
+ * worker_start() on touched only by its own thread.  One that is lodged with a
+ * base of the caller's has no thread: it lives on the one that runs that base,
+ * and its mail comes and is done there like any other event.  Things that ended are
  * freed by the reclaim event, which runs after the callback that ended them
  * has returned; then paused listeners are asked whether they may go on.
  */
@@ -26,6 +28,7 @@ struct worker_own {
 	struct mailbox *mailbox;
 	struct mail stop;
 	pthread_t thread;
+	bool lodger;		/* no base and no thread of its own */
 	bool started, stopping;
 };
 
@@ -69,16 +72,13 @@ static int worker_base_new(struct event_base **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
-/**
- * worker_new() - Everything but the thread
- * @ret:	the caller's, for worker_free()
- * Return: 0 or -errno
- */
-int worker_new(unsigned index, struct worker **ret)
+/* @base: to lodge with, or NULL */
+static int worker_make(unsigned index, struct event_base *base,
+		       struct worker **ret)
 {
 	struct worker_own *o = mem_new(sizeof(*o));
 	struct worker *w;
-	int err;
+	int err = 0;
 
 	if (!o)
 		return -ENOMEM;
@@ -87,7 +87,10 @@ int worker_new(unsigned index, struct worker **ret)
 	list_init(&w->sandboxes);
 	list_init(&w->dead);
 	list_init(&w->paused);
-	err = worker_base_new(&w->base);
+	w->base = base;
+	o->lodger = base != NULL;
+	if (!base)
+		err = worker_base_new(&w->base);
 	if (err == 0)
 		err = mailbox_new(w->base, w, &o->mailbox);
 	if (err == 0) {
@@ -106,6 +109,25 @@ int worker_new(unsigned index, struct worker **ret)
 	return 0;
 }
 
+/**
+ * worker_new() - Everything but the thread
+ * @ret:	the caller's, for worker_free()
+ * Return: 0 or -errno
+ */
+int worker_new(unsigned index, struct worker **ret)
+{
+	return worker_make(index, NULL, ret);
+}
+
+/**
+ * worker_lodge() - The same on the caller's base, without a thread
+ * @base:	outlives the worker, and is run by the caller
+ */
+int worker_lodge(unsigned index, struct event_base *base, struct worker **ret)
+{
+	return worker_make(index, base, ret);
+}
+
 static void *worker_main(void *arg)
 {
 	struct worker_own *o = arg;
@@ -116,11 +138,17 @@ static void *worker_main(void *arg)
 
 /**
  * worker_start() - Start the thread; signals must be blocked already
+ *
+ * A lodger needs none.
  */
 int worker_start(struct worker *w)
 {
 	struct worker_own *o = worker_own(w);
-	int err = pthread_create(&o->thread, NULL, worker_main, o);
+	int err;
+
+	if (o->lodger)
+		return 0;
+	err = pthread_create(&o->thread, NULL, worker_main, o);
 
 	o->started = err == 0;
 	return -err;
@@ -210,7 +238,7 @@ void worker_free(struct worker *w)
 	if (w->reclaim)
 		event_free(w->reclaim);
 	mailbox_free(o->mailbox);
-	if (w->base)
+	if (w->base && !o->lodger)
 		event_base_free(w->base);
 	mem_free(o);
 }

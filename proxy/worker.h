@@ -36,6 +36,9 @@ struct worker {
 typedef void worker_fn(struct worker *w, void *arg);
 
 NODISCARD int worker_new(unsigned index, struct worker **ret);
+/* On the caller's base and thread. */
+NODISCARD int worker_lodge(unsigned index, struct event_base *base,
+			   struct worker **ret);
 NODISCARD int worker_start(struct worker *w);		/* starts the thread */
 /* Run @fn(@arg) on the worker's thread; any thread; never blocks; 0 or -ENOMEM. */
 NODISCARD int worker_call(struct worker *w, worker_fn *fn, void *arg);

@@ -45,6 +45,7 @@ def pytest_configure(config):
     # that are to be interrupted here.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)     # as nohup(1) leaves it
     config.addinivalue_line("markers", "slow: takes more than a few seconds")
 
 

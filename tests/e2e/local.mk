@@ -22,10 +22,15 @@ soak: all
 	PENSTOCK_BUILD='$(abs_top_builddir)' /usr/bin/python3 -B \
 		$(top_srcdir)/tests/e2e/soak.py $(SOAK_SECONDS)
 
-# The drawn cases of the unit tests, 100,000 of each kind.
+# The drawn cases of the unit tests, 100,000 of each kind; and 500 starts, which
+# need root as `make e2e` does.
 STRESS_CASES = 100000
+STRESS_STARTS = 500
 STRESS_TESTS = tests/unit/rules_property_test \
 	tests/unit/http1_differential.py tests/unit/dns_oracle_test.py
 stress: all
 	PENSTOCK_CASES=$(STRESS_CASES) \
 		$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(STRESS_TESTS)'
+	PENSTOCK_BUILD='$(abs_top_builddir)' PENSTOCK_STARTS=$(STRESS_STARTS) \
+		/usr/bin/python3 -B -m pytest -q -p no:cacheprovider \
+		-k every_first_command $(top_srcdir)/tests/e2e/test_life.py

@@ -513,13 +513,15 @@ static int tear_down(void **state)
 }
 
 /*
- * A background job of a shell is started with INT and QUIT ignored, which
- * nobody below it could trap; and no test here may wait for ever.
+ * A background job of a shell is started with INT and QUIT ignored, and one of
+ * nohup(1) with HUP, which nobody below it could trap; and no test here may
+ * wait for ever.
  */
 static void be_a_foreground_job(void)
 {
 	assert_true(signal(SIGINT, SIG_DFL) != SIG_ERR);
 	assert_true(signal(SIGQUIT, SIG_DFL) != SIG_ERR);
+	assert_true(signal(SIGHUP, SIG_DFL) != SIG_ERR);
 	alarm(300);
 }
 

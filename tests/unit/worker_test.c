@@ -101,6 +101,43 @@ static void a_call_may_call_again_and_has_to_wait_its_turn(void **state)
 	worker_free(w);
 }
 
+static void note_thread(struct worker *w, void *arg)
+{
+	pthread_t *ret = arg;
+
+	(void)w;
+	*ret = pthread_self();
+}
+
+/* Its base goes on when it has gone, and it never stops the loop. */
+static void a_lodger_works_on_its_hosts_thread(void **state)
+{
+	struct event_base *base = event_base_new();
+	struct worker *w;
+	pthread_t thread;
+	unsigned n = 0;
+
+	(void)state;
+	assert_non_null(base);
+	memset(&thread, 0, sizeof(thread));
+	assert_int_equal(worker_lodge(5, base, &w), 0);
+	assert_int_equal(w->index, 5);
+	assert_ptr_equal(w->base, base);
+	assert_int_equal(worker_start(w), 0);
+	assert_int_equal(worker_call(w, note_thread, &thread), 0);
+	assert_int_equal(worker_call(w, call_twice, &n), 0);
+	assert_int_equal(n, 0);
+	lab_turn(base);
+	assert_int_equal(n, 2);
+	assert_true(pthread_equal(thread, pthread_self()));
+	worker_stop(w);
+	lab_turn(base);
+	assert_false(event_base_got_break(base));
+	worker_free(w);
+	lab_turn(base);
+	event_base_free(base);
+}
+
 static void a_call_without_memory_is_refused(void **state)
 {
 	struct worker *w;
@@ -150,6 +187,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mail_of_many_threads_arrives_in_order),
 		cmocka_unit_test(a_call_may_call_again_and_has_to_wait_its_turn),
+		cmocka_unit_test(a_lodger_works_on_its_hosts_thread),
 		cmocka_unit_test(a_call_without_memory_is_refused),
 		cmocka_unit_test(a_worker_that_never_ran_is_freed),
 		cmocka_unit_test(a_half_made_worker_leaks_nothing),
