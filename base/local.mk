@@ -6,6 +6,7 @@ noinst_LIBRARIES += %D%/libbase.a
 	%D%/clock.c %D%/clock.h \
 	%D%/compiler.h \
 	%D%/fd.c %D%/fd.h \
+	%D%/files.c %D%/files.h \
 	%D%/hash.c %D%/hash.h \
 	%D%/id.c %D%/id.h \
 	%D%/ini.c %D%/ini.h \

@@ -34,12 +34,13 @@
 #include "cli/summary.h"
 #include "netns-setup/launch.h"
 #include "proxy/ctl_proto.h"
+#include "rules/rules_load.h"
 
 #define LABEL_DEFAULT	"sandbox"
 #define HOME_DEFAULT	"/tmp/home"
 #define RUNTIME_DIR	"/run/user/sandbox"
 #define STATE_OF_ROOT	"/var/lib/penstock"
-#define PATHS_MAX	16
+#define PATHS_MAX	(RULES_FILES_MAX + 32)
 
 /* Paths as they are without links, kept until the run is over. */
 struct paths {
@@ -102,15 +103,6 @@ static void run_done(struct run *r)
 
 /* --- before ----------------------------------------------------------------- */
 
-static int load_policy(struct run *r)
-{
-	int e = run_policy_load(&r->opts, &r->policy, stderr);
-
-	if (e == -EINVAL)
-		say("the policy is not valid; nothing was started");
-	return e;
-}
-
 /* A link that the command could let lead elsewhere leads to no file of ours. */
 static int look_for_link(const struct run *r, const char *path,
 			 const char *what)
@@ -134,12 +126,33 @@ static int look_for_link(const struct run *r, const char *path,
 	return e;
 }
 
+/* A file that makes the policy.  The command must not write what the next run
+ * is allowed by, as long as this one lasts. */
+static int on_policy_file(void *arg, const char *path)
+{
+	struct run *r = arg;
+	int e = look_for_link(r, path, "the policy");
+
+	paths_add_file(&r->lock, path);
+	return e;
+}
+
+static int load_policy(struct run *r)
+{
+	int e = run_policy_load(&r->opts, &r->policy, stderr, on_policy_file,
+				r);
+
+	if (e == -EINVAL)
+		say("the policy is not valid; nothing was started");
+	return e;
+}
+
 static int look_for_links(const struct run *r)
 {
-	int e = look_for_link(r, r->opts.policy, "--policy");
+	int e = look_for_link(r, r->opts.records, "--records");
 
 	if (!e)
-		e = look_for_link(r, r->opts.records, "--records");
+		e = look_for_link(r, r->opts.policy, "--policy");
 	if (!e)
 		e = look_for_link(r, r->opts.write_policy, "--write-policy");
 	if (!e)
@@ -215,8 +228,6 @@ static int open_outputs(struct run *r)
 		paths_add_file(&r->hide, r->opts.write_policy);
 	if (r->opts.json_file)
 		paths_add_file(&r->hide, r->opts.json_file);
-	if (r->opts.policy)
-		paths_add_file(&r->lock, r->opts.policy);
 	return 0;
 }
 

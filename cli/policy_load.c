@@ -8,7 +8,6 @@
 #include "base/str.h"
 #include "cli/opts.h"
 #include "cli/policy_text.h"
-#include "proxy/ctl_proto.h"
 
 static bool is_daemons(struct str text)
 {
@@ -40,22 +39,20 @@ static void tell(void *arg, const struct rules_diag *d)
 int policy_load(const char *path, rules_diag_fn *diag, void *arg,
 		struct ruleset **ret)
 {
-	CLEANUP(buf_done) struct buf text = BUF_INIT(PLUG_POLICY_MAX);
+	CLEANUP(rules_loaded_done) struct rules_loaded l = { .n_texts = 0 };
+	const struct rules_wanted wanted = { .policy = path };
 	struct policy_said said = { .to = stderr, .errors_only = true };
 	struct told told = {
 		.fn = diag ? diag : policy_text_diag,
 		.arg = diag ? arg : &said,
 	};
-	struct rules_source source = { .name = path, .text = STR_NONE };
-	int e = policy_text_read(path, &text);
+	int e = policy_text_load(&wanted, NULL, tell, &told, &l);
 
-	if (e)
-		return e;
-	source.text = buf_str(&text);
-	e = rules_compile(&source, 1, tell, &told, ret);
+	if (!e)
+		e = rules_compile(l.b.source, l.b.n, tell, &told, ret);
 	if (e && !told.errors)
 		say("%s: %s", path, strerror(-e));
-	else if (e && is_daemons(source.text))
+	else if (e && l.b.n > 0 && is_daemons(l.b.source[0].text))
 		say("%s is a configuration of the service, no policy: "
 		    "penstockd --check --config %s", path, path);
 	return e;

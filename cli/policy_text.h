@@ -10,13 +10,20 @@
 #include "base/buf.h"
 #include "base/compiler.h"
 #include "rules/rules.h"
+#include "rules/rules_load.h"
 
-/* Read a policy file; says on stderr what failed. */
+/* Read a file that an argument names; says on stderr what failed. */
 NODISCARD int policy_text_read(const char *path, struct buf *out);
 
-/* Its two halves: -EFBIG is over @out's maximum. */
-NODISCARD int policy_text_load(const char *path, struct buf *out);
-void policy_text_fault(const char *path, const struct buf *out, int e);
+/**
+ * policy_text_load() - Read a policy and all that it names
+ * @presets:	their directory, or NULL for the one that is installed
+ *
+ * As rules_load(); @ret is for rules_loaded_done() in each case.
+ */
+NODISCARD int policy_text_load(const struct rules_wanted *wanted,
+			       const char *presets, rules_diag_fn *diag,
+			       void *arg, struct rules_loaded *ret);
 
 struct policy_said {
 	FILE *to;

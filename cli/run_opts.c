@@ -14,16 +14,19 @@
 #include "rules/rules.h"
 
 enum {
-	ID_ALLOW = 1, ID_POLICY, ID_POLICY_NAME, ID_OBSERVE, ID_WRITE_POLICY,
-	ID_RECORDS, ID_JSON, ID_SUMMARY, ID_QUIET, ID_NO_PROXY_ENV,
-	ID_MAP_ROOT, ID_NAME, ID_PRIVATE, ID_PLUG, ID_DAEMON, ID_HELP,
+	ID_ALLOW = 1, ID_PRESET, ID_PRESET_DIR, ID_POLICY, ID_POLICY_NAME,
+	ID_OBSERVE, ID_WRITE_POLICY, ID_RECORDS, ID_JSON, ID_SUMMARY, ID_QUIET,
+	ID_NO_PROXY_ENV, ID_MAP_ROOT, ID_NAME, ID_PRIVATE, ID_PLUG, ID_DAEMON,
+	ID_HELP,
 };
 
 static const struct opt opts[] = {
 	{ ID_ALLOW, "allow", 0, OPT_NEEDED, "HOST[:PORT]",
 	  "let HOST be reached: https and http, or PORT; may be repeated" },
 	{ ID_POLICY, "policy", 0, OPT_NEEDED, "FILE",
-	  "the policy, see penstock.ini(5); --allow adds to it" },
+	  "the policy, see penstock.ini(5)" },
+	{ ID_PRESET, "preset", 0, OPT_NEEDED, "NAME",
+	  "what NAME needs: pypi, npm, debian, ...; may be repeated" },
 	{ ID_OBSERVE, "observe", 0, OPT_NONE, NULL,
 	  "let every name through and record what would be refused" },
 	{ ID_WRITE_POLICY, "write-policy", 0, OPT_NEEDED, "FILE",
@@ -50,6 +53,7 @@ static const struct opt opts[] = {
 	  "a policy that the service has, by its name" },
 	{ ID_HELP, "help", 'h', OPT_NONE, NULL, "this text" },
 	{ ID_DAEMON, "daemon", 0, OPT_NEEDED, "PATH", NULL },
+	{ ID_PRESET_DIR, "preset-dir", 0, OPT_NEEDED, "DIR", NULL },
 };
 
 /* Letters, digits and "-._", as a host name and the plug want it. */
@@ -80,6 +84,14 @@ static const char *set_allow(struct run_opts *o, const char *value)
 	if (!e)
 		return NULL;
 	return why ? why : strerror(-e);
+}
+
+static const char *set_preset(struct run_opts *o, const char *value)
+{
+	if (o->npresets == RUN_PRESETS_MAX)
+		return "too many: write a policy file";
+	o->preset[o->npresets++] = value;
+	return NULL;
 }
 
 static const char *set_flag(struct run_opts *o, int id)
@@ -136,6 +148,10 @@ static const char *set(void *arg, int id, const char *value)
 	switch (id) {
 	case ID_ALLOW:
 		return set_allow(o, value);
+	case ID_PRESET:
+		return set_preset(o, value);
+	case ID_PRESET_DIR:
+		return set_once(&o->preset_dir, value);
 	case ID_POLICY:
 		return set_once(&o->policy, value);
 	case ID_POLICY_NAME:
@@ -168,7 +184,7 @@ static const char *contradiction(const struct run_opts *o)
 {
 	if (o->private && o->plug)
 		return "--private and --plug exclude each other";
-	if (o->policy_name && (o->policy || o->nallow))
+	if (o->policy_name && (o->policy || o->nallow || o->npresets))
 		return "--policy-name is the service's policy: without "
 		       "--policy and --allow";
 	if (o->policy_name && o->private)

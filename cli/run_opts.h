@@ -11,12 +11,16 @@
 #include "base/compiler.h"
 
 #define RUN_ALLOW_MAX	1024	/* --allow options of one run */
+#define RUN_PRESETS_MAX	32	/* --preset options */
 
 struct run_opts {
 	const char *policy;		/* file, or NULL */
 	const char *policy_name;	/* a service's own */
 	struct buf allow;		/* policy text that --allow stands for */
 	unsigned nallow;
+	const char *preset[RUN_PRESETS_MAX];
+	size_t npresets;
+	const char *preset_dir;		/* NULL: the one that is installed */
 	const char *write_policy, *records, *json_file;
 	const char *name, *plug, *daemon;
 	bool observe, json, summary, quiet, no_proxy_env, map_root, private;

@@ -13,80 +13,98 @@
 #include "cli/policy_text.h"
 #include "cli/steady.h"
 #include "netns-setup/launch.h"
-#include "rules/rules.h"
+#include "rules/rules_load.h"
 
-static int read_file(const char *path, struct buf *out, FILE *to)
+#define PROOF_MAX	(1u << 20)	/* bytes of a text that is compiled here */
+
+static int on_files(const struct rules_bundle *b, run_policy_file_fn *fn,
+		    void *arg)
 {
-	int e = policy_text_load(path, out);
-
-	if (e && to == stderr)
-		policy_text_fault(path, out, e);
-	else if (e)
-		fprintf(to, "cannot read the policy %s: %s\n", path,
-			strerror(-e));
-	return e;
-}
-
-int run_policy_load(const struct run_opts *o, struct buf *out, FILE *to)
-{
-	CLEANUP(rules_unrefp) struct ruleset *rules = NULL;
-	struct policy_said said = { .to = to, .errors_only = true };
-	struct rules_source source[2];
-	size_t n = 0;
 	int e = 0;
 
-	if (o->policy) {
-		e = read_file(o->policy, out, to);
-		if (e)
-			return e;
-		source[n++] = (struct rules_source){
-			.name = o->policy, .text = buf_str(out),
-		};
+	for (size_t i = 0; i < b->n && !e; i++) {
+		if (rules_source_is_file(b->source, i))
+			e = fn(arg, b->source[i].name);
 	}
-	source[n++] = (struct rules_source){
-		.name = "--allow", .text = buf_str(&o->allow),
-	};
-	e = rules_compile(source, n, policy_text_diag, &said, &rules);
-	if (e && !said.errors)
-		fprintf(to, "cannot compile the policy: %s\n", strerror(-e));
-	if (e)
-		return -EINVAL;
-	/* A file's last line may have no end.  Alone it stays as it is, so that
-	 * its digest in the records is that of the file. */
-	if (out->n > 0 && o->nallow > 0)
-		e = buf_add_char(out, '\n');
-	if (!e)
-		e = buf_add_str(out, buf_str(&o->allow));
-	if (e)
-		fprintf(to, "cannot join the policy: %s\n", strerror(-e));
 	return e;
 }
 
-static bool is_steady(const struct run_policy_place *p)
+static int fault(FILE *to, const struct policy_said *said, int e)
+{
+	if (!said->errors)
+		fprintf(to, "cannot read the policy: %s\n", strerror(-e));
+	return e == -ENOMEM ? e : -EINVAL;
+}
+
+int run_policy_load(const struct run_opts *o, struct buf *out, FILE *to,
+		    run_policy_file_fn *fn, void *arg)
+{
+	CLEANUP(rules_loaded_done) struct rules_loaded l = { .n_texts = 0 };
+	CLEANUP(rules_unrefp) struct ruleset *rules = NULL;
+	struct policy_said said = { .to = to, .errors_only = true };
+	const struct rules_wanted wanted = {
+		.policy = o->policy,
+		.preset = o->preset,
+		.n_presets = o->npresets,
+		.allow = buf_str(&o->allow),
+	};
+	int e = policy_text_load(&wanted, o->preset_dir, policy_text_diag,
+				 &said, &l);
+
+	if (!e)
+		e = rules_bundle_write(l.b.source, l.b.n, out);
+	if (e)
+		return fault(to, &said, e);
+	e = on_files(&l.b, fn, arg);
+	if (e || out->n > PROOF_MAX)
+		return e;
+	e = rules_compile(l.b.source, l.b.n, policy_text_diag, &said, &rules);
+	return e ? fault(to, &said, e) : 0;
+}
+
+/* --- again ------------------------------------------------------------------ */
+
+struct again {
+	const struct run_policy_place *place;
+	FILE *to;
+};
+
+static bool is_steady(const struct run_policy_place *p, const char *path)
 {
 	char link[PATH_MAX], real[PATH_MAX];
 
 	if (!p->cwd)
 		return true;
-	return steady_find_link(p->opts->policy, p->cwd, link) == 0 &&
-	       realpath(p->opts->policy, real) && !path_is_in(real, p->cwd);
+	return steady_find_link(path, p->cwd, link) == 0 &&
+	       realpath(path, real) && !path_is_in(real, p->cwd);
+}
+
+static int on_file_again(void *arg, const char *path)
+{
+	const struct again *a = arg;
+
+	if (is_steady(a->place, path))
+		return 0;
+	fprintf(a->to, "%s is where the command can write, so that it may not "
+		"be yours any more: look at it, and give it with --policy\n",
+		path);
+	return -EPERM;
 }
 
 int run_policy_again(void *arg, struct buf *out, char *why, size_t cap)
 {
 	const struct run_policy_place *p = arg;
-	FILE *to = fmemopen(why, cap, "w");
-	int e = -EPERM;
+	struct again a = { .place = p, .to = fmemopen(why, cap, "w") };
+	int e = 0;
 
-	if (!to)
+	if (!a.to)
 		return -errno;
-	if (p->opts->policy && !is_steady(p))
-		fprintf(to, "%s is where the command can write, so that it may "
-			"not be yours any more: look at it, and give it with "
-			"--policy\n", p->opts->policy);
-	else
-		e = run_policy_load(p->opts, out, to);
-	fclose(to);
+	/* Before it is opened: it could be a link to something else by now. */
+	if (p->opts->policy)
+		e = on_file_again(&a, p->opts->policy);
+	if (!e)
+		e = run_policy_load(p->opts, out, a.to, on_file_again, &a);
+	fclose(a.to);
 	why[cap - 1] = '\0';
 	return e;
 }

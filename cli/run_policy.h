@@ -11,14 +11,21 @@
 #include "base/compiler.h"
 #include "cli/run_opts.h"
 
+/* A file that makes the policy; what is not 0 is returned at once. */
+typedef int run_policy_file_fn(void *arg, const char *path);
+
 /**
- * run_policy_load() - Read and join the texts, compiled as a proof
+ * run_policy_load() - What --policy, --preset and --allow stand for, as one text
  * @out:	appended
  * @to:		where faults are told, by lines
+ * @fn:		told of each file that was read
+ *
+ * Compiled as a proof, unless it is long: what is wrong in a long one is for
+ * the daemon to say, which compiles it anyway.
  * Return: 0, or -errno
  */
 NODISCARD int run_policy_load(const struct run_opts *o, struct buf *out,
-			      FILE *to);
+			      FILE *to, run_policy_file_fn *fn, void *arg);
 
 /* Where the command of a run could have changed the policy's file. */
 struct run_policy_place {

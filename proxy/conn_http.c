@@ -38,7 +38,7 @@ static enum reason http_target(const struct conn *c,
 }
 
 static void http_judge(void *arg, const struct forward_target *f,
-		       struct rules_answer *ret)
+		       struct rules_request *request, struct rules_answer *ret)
 {
 	struct conn *c = arg;
 	struct conn_target t;
@@ -48,7 +48,8 @@ static void http_judge(void *arg, const struct forward_target *f,
 	*ret = (struct rules_answer){ .reason = why };
 	if (why != REASON_ALLOWED)
 		return;
-	conn_target_judge(c, &t, ret);
+	request->flow = conn_target_question(c, &t);
+	rules_judge_request(c->rules, request, ret);
 	if (!rules_passes(ret))
 		return;
 	if (ret->protocol && ret->protocol->speech == SPEECH_TLS)

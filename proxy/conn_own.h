@@ -142,6 +142,9 @@ enum reason conn_target_set(const struct sandbox *s,
 			    const struct host_name *name,
 			    const struct ip_addr *addr, uint16_t port,
 			    struct conn_target *ret, struct id *ret_dns);
+/* It borrows @t and the worker's addresses. */
+struct rules_question conn_target_question(const struct conn *c,
+					   const struct conn_target *t);
 void conn_target_judge(const struct conn *c, const struct conn_target *t,
 		       struct rules_answer *ret);
 bool conn_target_eq(const struct conn_target *a, const struct conn_target *b);

@@ -48,16 +48,22 @@ enum reason conn_target_set(const struct sandbox *s,
 	return REASON_ALLOWED;
 }
 
-void conn_target_judge(const struct conn *c, const struct conn_target *t,
-		       struct rules_answer *ret)
+struct rules_question conn_target_question(const struct conn *c,
+					   const struct conn_target *t)
 {
-	const struct rules_question q = {
+	return (struct rules_question){
 		.host = host_name_str(&t->name),
 		.addr = t->name.n ? NULL : &t->addr,
 		.port = t->port,
 		.hosts = c->s->worker->hosts,
 		.now = clock_wall_s(),
 	};
+}
+
+void conn_target_judge(const struct conn *c, const struct conn_target *t,
+		       struct rules_answer *ret)
+{
+	const struct rules_question q = conn_target_question(c, t);
 
 	rules_judge(c->rules, &q, ret);
 }

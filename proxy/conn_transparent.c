@@ -30,6 +30,7 @@ static bool may_name_itself(const struct conn *c)
 	case REASON_HOST_NOT_ALLOWED:
 	case REASON_PORT_NOT_ALLOWED:
 	case REASON_ADDRESS_NOT_ALLOWED:
+	case REASON_RULE_EXPIRED:
 	case REASON_ADDRESS_DOCUMENTATION:
 		return rules_protocol_by_port(c->target.port)->speech !=
 		       SPEECH_OPAQUE;

@@ -63,9 +63,11 @@ struct forward_ops {
 	/*
 	 * May a request go to @t, as far as is known before its resolution?
 	 * Also the place to refuse when audit is not to be had or the rule's
-	 * protocol is not HTTP.  @ret as by rules_judge().
+	 * protocol is not HTTP.  @request has all but its flow, which is the
+	 * owner's to fill in.  @ret as by rules_judge_request().
 	 */
 	void (*judge)(void *arg, const struct forward_target *t,
+		      struct rules_request *request,
 		      struct rules_answer *ret);
 	/*
 	 * Resolve, judge each address and connect; then call forward_dialed()

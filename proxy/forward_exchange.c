@@ -354,12 +354,32 @@ static enum reason hops(const struct http1_head *h, int *ret_left)
 	return REASON_ALLOWED;
 }
 
-static enum reason judge(struct forward *f)
+/* Fields by which frameworks take another method or path than the line's. */
+static bool is_renamed(const struct http1_head *h)
+{
+	static const char *const names[] = {
+		"x-http-method-override", "x-http-method", "x-method-override",
+		"x-original-url", "x-rewrite-url",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (http1_field(h, str_from(names[i])))
+			return true;
+	}
+	return false;
+}
+
+static enum reason judge(struct forward *f, struct str path)
 {
 	struct forward_exchange *x = &f->x;
 	struct rules_answer answer = { 0 };
+	struct rules_request request = {
+		.method = f->head.method,
+		.target = path,
+		.renamed = is_renamed(&f->head),
+	};
 
-	f->ops->judge(f->arg, &x->target, &answer);
+	f->ops->judge(f->arg, &x->target, &request, &answer);
 	if (answer.rule) {
 		struct str rule = str_from(answer.rule);
 
@@ -398,7 +418,7 @@ static enum reason judge_request(struct forward *f, unsigned *ret_status)
 	if (why == REASON_ALLOWED)
 		why = hops(&f->head, &how.max_forwards);
 	if (why == REASON_ALLOWED)
-		why = judge(f);
+		why = judge(f, t.path);
 	if (why != REASON_ALLOWED)
 		return why;
 	n = authority_text(x, authority);

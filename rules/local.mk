@@ -16,9 +16,16 @@ noinst_LIBRARIES += %D%/librules.a
 	%D%/rules_compile.c \
 	%D%/rules_diff.c %D%/rules_diff.h \
 	%D%/rules_hosts.c \
+	%D%/rules_keys.c \
+	%D%/rules_hook.c %D%/rules_hook.h \
+	%D%/rules_load.c %D%/rules_load.h \
 	%D%/rules_match.c \
-	%D%/rules_parse.c \
+	%D%/rules_parse.c %D%/rules_parse.h \
+	%D%/rules_path.c %D%/rules_path.h \
 	%D%/rules_report.c \
+	%D%/rules_request.c \
+	%D%/rules_settings.c \
+	%D%/rules_sources.c \
 	%D%/rules_time.c \
 	%D%/rules_show.c %D%/rules_show.h \
 	%D%/rules_target.c %D%/rules_target.h \
@@ -36,4 +43,21 @@ dist_rules_example_DATA = \
 	%D%/examples/databases.ini \
 	%D%/examples/deny-all.ini \
 	%D%/examples/observe.ini
+presetsdir = $(pkgdatadir)/presets
+dist_presets_DATA = \
+	%D%/presets/alpine.ini \
+	%D%/presets/anthropic.ini \
+	%D%/presets/crates.ini \
+	%D%/presets/docker-hub.ini \
+	%D%/presets/github.ini \
+	%D%/presets/gitlab.ini \
+	%D%/presets/go.ini \
+	%D%/presets/google-ai.ini \
+	%D%/presets/huggingface.ini \
+	%D%/presets/locked-down.ini \
+	%D%/presets/maven.ini \
+	%D%/presets/open.ini \
+	%D%/presets/openai.ini \
+	%D%/presets/pypi.ini \
+	%D%/presets/rubygems.ini
 dist_man_MANS += %D%/penstock.ini.5

@@ -198,6 +198,25 @@ static inline bool rules_passes(const struct rules_answer *a)
 	return a->reason == REASON_ALLOWED || a->would_deny;
 }
 
+/* One request, as far as it can be seen. */
+struct rules_request {
+	struct rules_question flow;
+	struct str method;
+	struct str target;		/* path and query, as they are sent on */
+	bool secure;			/* out of a TLS connection that is opened */
+	/* A field of it renames method or path (X-HTTP-Method-Override). */
+	bool renamed;
+};
+
+/*
+ * rules_judge() of a flow and of the request in it: an allow with methods or
+ * paths permits only what they take, and a deny with them shuts only that.
+ * Where no request can be seen, rules_judge() refuses what hangs on one.
+ */
+void rules_judge_request(const struct ruleset *rs,
+			 const struct rules_request *request,
+			 struct rules_answer *ret);
+
 enum rules_name_verdict {
 	RULES_NAME_DENIED,	/* NXDOMAIN */
 	RULES_NAME_ANCESTOR,	/* a name below is allowed: NODATA */

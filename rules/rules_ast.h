@@ -60,6 +60,22 @@ struct ast_text {
 	struct rules_place place;	/* line 0: not given */
 };
 
+/* A word of `methods` or `paths`, in its canonical form. */
+struct ast_word {
+	struct ast_word *next;
+	struct str text;
+	struct rules_place place;
+};
+
+/* A key of [limits], [dns], [audit] or [credential NAME]. */
+struct ast_setting {
+	struct ast_setting *next;
+	const char *section, *key;	/* constants */
+	struct str name;		/* of the credential */
+	struct str value;
+	struct rules_place place;
+};
+
 struct ast_rule {
 	struct ast_rule *next;
 	bool deny;
@@ -78,6 +94,11 @@ struct ast_rule {
 	struct rules_place expires_place;
 	bool observe;
 	struct rules_place mode_place;
+	bool public_suffix;
+	struct rules_place suffix_place;
+	struct ast_word *methods, **methods_end;
+	struct ast_word *paths, **paths_end;
+	size_t n_methods, n_paths;
 };
 
 struct rules_ast {
@@ -88,6 +109,18 @@ struct rules_ast {
 	struct rules_place policy_place;	/* of [policy]; line 0: none */
 	struct rules_place mode_place;
 	struct ast_text name, owner, reason;
+	bool extend;			/* --allow may add to the file */
+	struct rules_place extend_place;
+	/* [defaults], of rules that do not say so themselves */
+	struct rules_place defaults_place, limits_place, dns_place,
+			   audit_place;
+	struct ast_text default_owner;
+	int64_t default_expires;
+	struct rules_place default_expires_place;
+	const struct rules_protocol *default_protocol;
+	struct rules_place default_protocol_place;
+	struct ast_setting *settings, **settings_end;
+	size_t n_settings;
 };
 
 /* --- the report ----------------------------------------------------------- */

@@ -46,6 +46,72 @@ static void check_protocol(const struct ast_rule *r,
 			     kind_word(r), STR_ARG(r->name));
 }
 
+/* The first port whose protocol shows no requests, or 0. */
+static unsigned mute_port(const struct ast_rule *r)
+{
+	const struct rules_protocol *p = r->protocol;
+
+	if (p)
+		return p->speech == SPEECH_HTTP || p->port == 443 ? 0 : p->port;
+	for (const struct ast_ports *a = r->ports; a; a = a->next) {
+		for (unsigned port = a->r.lo; port <= a->r.hi; port++) {
+			p = rules_protocol_by_port((uint16_t)port);
+			if (p->speech != SPEECH_HTTP && p->port != 443)
+				return port;
+		}
+	}
+	return 0;
+}
+
+/* 443, where it is among the ports. */
+static bool has_tls(const struct ast_rule *r)
+{
+	if (r->protocol)
+		return r->protocol->speech == SPEECH_TLS;
+	for (const struct ast_ports *a = r->ports; a; a = a->next) {
+		if (a->r.lo <= 443 && 443 <= a->r.hi)
+			return true;
+	}
+	return r->n_ports == 0;
+}
+
+static void check_requests(const struct ast_rule *r,
+			   struct rules_report *report)
+{
+	const struct ast_word *first = r->methods ? r->methods : r->paths;
+
+	if (!first)
+		return;
+	if (r->deny && r->n_ranges > 0)
+		report_error(report, first->place,
+			     "[deny %.*s] has 'addresses' beside 'methods' or "
+			     "'paths'; write two rules", STR_ARG(r->name));
+	if (mute_port(r) || (r->protocol && r->protocol->port == 0))
+		report_error(report, first->place,
+			     "[%s %.*s] has 'methods' or 'paths' for what is "
+			     "not HTTP; write 'protocol = http', or leave them "
+			     "out", kind_word(r), STR_ARG(r->name));
+	else if (has_tls(r))
+		report_warning(report, first->place, r->deny ?
+			       "[deny %.*s] refuses every connection in which "
+			       "requests cannot be seen, TLS above all "
+			       "(inspection_required); write 'protocol = http' "
+			       "if only those in clear are meant" :
+			       "[allow %.*s] opens nothing by TLS "
+			       "(inspection_required): requests in it cannot be "
+			       "seen; leave 'methods' and 'paths' out, or write "
+			       "'protocol = http'", STR_ARG(r->name));
+}
+
+static void check_observe(const struct ast_rule *r,
+			  struct rules_report *report)
+{
+	if (r->observe && r->reason.place.line == 0)
+		report_warning(report, r->mode_place,
+			       "[%s %.*s] refuses nothing; say why with "
+			       "'reason'", kind_word(r), STR_ARG(r->name));
+}
+
 /* That it ends is said by whoever is refused; that it has, here. */
 static void check_expiry(const struct ast_rule *r, struct rules_report *report)
 {
@@ -145,6 +211,8 @@ void rules_check_each(const struct rules_ast *ast, struct rules_report *report)
 		check_matches_something(r, report);
 		check_protocol(r, report);
 		check_expiry(r, report);
+		check_requests(r, report);
+		check_observe(r, report);
 		if (!r->deny)
 			check_exception(r, report);
 	}

@@ -164,6 +164,49 @@ static void tell_torn(struct compare *c, const struct member *m,
 			     rule_protocol(other, (uint16_t)port)->name);
 }
 
+static bool share_port(const struct rule *a, const struct rule *b)
+{
+	for (size_t i = 0; i < a->n_ports; i++) {
+		if (rule_has_port(b, a->port[i].lo))
+			return true;
+	}
+	for (size_t i = 0; i < b->n_ports; i++) {
+		if (rule_has_port(a, b->port[i].lo))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A request is judged when its address is not known, or is already dialled.  It
+ * must not be allowed by one rule and go to an address that only another has.
+ */
+static bool part_requests(struct compare *c, const struct rule *r,
+			  const struct rule *other, bool same_host)
+{
+	if (r->deny || other->deny || other == r || (same_host && other > r))
+		return false;
+	if ((!rule_is_limited(r) && !rule_is_limited(other)) ||
+	    (r->n_ranges == 0 && other->n_ranges == 0) ||
+	    !share_port(r, other))
+		return false;
+	return r->n_ranges == 0 || other->n_ranges == 0 ||
+	       !covers_ranges(c, r, other) || !covers_ranges(c, other, r);
+}
+
+static void tell_parted(struct compare *c, const struct member *m,
+			const struct rule *r, const struct rule *other)
+{
+	char where[PLACE_SIZE];
+
+	report_error(c->report, m->place,
+		     RULE_FMT " and " RULE_FMT " (%s) allow the same host with "
+		     "different 'addresses', and one of them limits methods or "
+		     "paths; write the same addresses in both", RULE_ARG(r),
+		     RULE_ARG(other),
+		     place_text(c->report, place_of_rule(other), where));
+}
+
 static void start_member(struct host_rules *it, const struct compare *c,
 			 const struct member *m, const struct host_path *path)
 {
@@ -173,11 +216,19 @@ static void start_member(struct host_rules *it, const struct compare *c,
 		host_rules_start_below(it, c->rs, path);
 }
 
+/* As long as @r holds, of every request, and not only to be observed? */
+static bool always_speaks(const struct rule *other, const struct rule *r)
+{
+	return !other->observe && !rule_is_limited(other) &&
+	       other->expires >= r->expires;
+}
+
 /* Does @other permit all that @r does for a host that both speak of? */
 static bool makes_pointless(struct compare *c, const struct rule *r,
 			    const struct rule *other)
 {
-	if (r->deny != other->deny || !rule_covers_ports(other, r))
+	if (r->deny != other->deny || !rule_covers_ports(other, r) ||
+	    !always_speaks(other, r) || r->observe)
 		return false;
 	if (r->deny)
 		return covers_ranges(c, other, r);
@@ -190,7 +241,7 @@ static bool makes_pointless(struct compare *c, const struct rule *r,
 static bool shuts(const struct rule *r, const struct rule *other)
 {
 	return !r->deny && other->deny && other->n_ranges == 0 &&
-	       rule_covers_ports(other, r);
+	       rule_covers_ports(other, r) && always_speaks(other, r);
 }
 
 static struct fate find_fate(struct compare *c, const struct member *m,
@@ -213,7 +264,8 @@ static struct fate find_fate(struct compare *c, const struct member *m,
 			fate.said_here |= wider;
 			continue;
 		}
-		fate.torn |= torn_between(c, r, other, !wider) != 0;
+		fate.torn |= torn_between(c, r, other, !wider) != 0 ||
+			     part_requests(c, r, other, !wider);
 		if (!fate.shut_by && shuts(r, other))
 			fate.shut_by = other;
 		/* Of two that say the same the later is the one too many. */
@@ -293,6 +345,8 @@ static void tell_protocols(struct compare *c, const struct member *m,
 		port = torn_between(c, r, other, it.rank == own_rank);
 		if (port != 0)
 			tell_torn(c, m, r, other, port);
+		if (part_requests(c, r, other, it.rank == own_rank))
+			tell_parted(c, m, r, other);
 	}
 }
 
@@ -529,7 +583,8 @@ static void compare_ranges(struct compare *c, const struct rule *r)
 		if (other == r || (other->has_hosts && !everyone))
 			continue;
 		if (!st.shut_by && !r->deny && other->deny &&
-		    rule_covers_ports(other, r) && covers_ranges(c, other, r))
+		    rule_covers_ports(other, r) && always_speaks(other, r) &&
+		    covers_ranges(c, other, r))
 			st.shut_by = other;
 		if (!st.said_by && makes_pointless(c, r, other) &&
 		    (other < r || !makes_pointless(c, other, r)))

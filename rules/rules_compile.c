@@ -152,6 +152,22 @@ static int compile_text(struct arena *arena, const struct ast_text *t,
 	return 0;
 }
 
+static int compile_words(struct arena *arena, const struct ast_word *word,
+			 size_t n, struct str **ret, size_t *ret_n)
+{
+	*ret = arena_get_array(arena, n, sizeof(**ret));
+	if (!*ret)
+		return -ENOMEM;
+	for (; word; word = word->next) {
+		struct str copy = arena_str(arena, word->text);
+
+		if (!copy.p)
+			return -ENOMEM;
+		(*ret)[(*ret_n)++] = copy;
+	}
+	return 0;
+}
+
 static int compile_rule(struct arena *arena, const struct ast_rule *ast,
 			struct rule *rule)
 {
@@ -173,7 +189,13 @@ static int compile_rule(struct arena *arena, const struct ast_rule *ast,
 	rule->deny = ast->deny;
 	rule->has_hosts = ast->hosts || ast->lists;
 	rule->protocol = ast->protocol;
-	err = compile_ports(arena, ast, rule);
+	err = compile_words(arena, ast->methods, ast->n_methods,
+			    &rule->method, &rule->n_methods);
+	if (!err)
+		err = compile_words(arena, ast->paths, ast->n_paths,
+				    &rule->path, &rule->n_paths);
+	if (!err)
+		err = compile_ports(arena, ast, rule);
 	return err ? err : compile_ranges(arena, ast, rule);
 }
 

@@ -49,6 +49,17 @@ struct judge {
 	enum ip_class klass;
 	/* what the walk finds */
 	const struct rule *host_deny, *addr_deny;
+	const struct seen_request *request;	/* NULL: of the flow alone */
+	/* what requests have to do with it */
+	enum reason not_in;		/* why an allow did not take it */
+	const struct rule *not_in_rule;
+	enum reason shut;		/* why a deny did */
+	const struct rule *shut_rule;
+	const struct rule *unseen_allow, *unseen_deny;
+	/* what is only observed */
+	const struct rule *watched_deny;
+	enum reason watched_reason;
+	const struct rule *lenient;	/* an allow that refuses nothing */
 	const struct rule *expired;	/* an allow that would let it pass */
 	const struct rule *ended;	/* one that took the name and port */
 	bool named;
@@ -176,14 +187,74 @@ static void first(const struct rule **kept, const struct rule *r)
 		*kept = r;
 }
 
+/* A deny that would refuse, and only says so. */
+static void watch(struct judge *j, const struct rule *r, enum reason why)
+{
+	if (j->watched_deny)
+		return;
+	j->watched_deny = r;
+	j->watched_reason = why;
+}
+
+/* A deny with methods or paths: what of a flow whose requests are not seen? */
+static void weigh_request_deny(struct judge *j, const struct rule *r)
+{
+	enum reason why = REASON_INSPECTION_REQUIRED;
+
+	if (j->request)
+		why = request_may_be_in(j->request, r);
+	if (why == REASON_ALLOWED)
+		return;
+	if (r->observe) {
+		watch(j, r, why);
+	} else if (!j->request) {
+		first(&j->unseen_deny, r);
+	} else if (!j->shut_rule) {
+		j->shut = why;
+		j->shut_rule = r;
+	}
+}
+
 static void weigh_deny(struct judge *j, const struct rule *r)
 {
 	if (!rule_has_port(r, j->port) || !rule_holds(r, j->now))
 		return;
-	if (r->n_ranges == 0)
+	if (r->n_ranges > 0 && !in_ranges(j, r))
+		return;
+	if (rule_is_limited(r))
+		weigh_request_deny(j, r);
+	else if (r->observe)
+		watch(j, r, r->n_ranges > 0 ? REASON_ADDRESS_DENIED :
+					      REASON_HOST_DENIED);
+	else if (r->n_ranges == 0)
 		first(&j->host_deny, r);
-	else if (in_ranges(j, r))
+	else
 		first(&j->addr_deny, r);
+}
+
+/* The nearest miss speaks: right but for its path, then but for its method. */
+static bool takes_request(struct judge *j, const struct rule *r)
+{
+	static const uint8_t near[REASONS] = {
+		[REASON_METHOD_NOT_ALLOWED] = 1, [REASON_PATH_NOT_ALLOWED] = 2,
+		[REASON_PATH_AMBIGUOUS] = 3,
+	};
+	enum reason why;
+
+	if (!rule_is_limited(r))
+		return true;
+	if (!j->request) {
+		if (rule_is_seen(r, j->port))
+			return true;
+		first(&j->unseen_allow, r);
+		return false;
+	}
+	why = request_is_in(j->request, r);
+	if (near[why] > near[j->not_in]) {
+		j->not_in = why;
+		j->not_in_rule = r;
+	}
+	return why == REASON_ALLOWED;
 }
 
 static void weigh_allow(struct judge *j, const struct rule *r, unsigned rank)
@@ -198,7 +269,9 @@ static void weigh_allow(struct judge *j, const struct rule *r, unsigned rank)
 		return;
 	}
 	j->named = true;
-	if (!rule_has_port(r, j->port))
+	if (r->observe && (passes || j->n_forms == 0))
+		first(&j->lenient, r);
+	if (!rule_has_port(r, j->port) || !takes_request(j, r))
 		return;
 	consider(&j->can, r, rank);
 	if (passes)
@@ -213,7 +286,10 @@ static void on_deny_span(void *arg, const struct span *s)
 
 	if (!rule_has_port(r, j->port) || !rule_holds(r, j->now))
 		return;
-	if (!j->addr_deny || (!j->addr_deny->has_hosts && r < j->addr_deny))
+	if (r->observe)
+		watch(j, r, REASON_ADDRESS_DENIED);
+	else if (!j->addr_deny ||
+		 (!j->addr_deny->has_hosts && r < j->addr_deny))
 		j->addr_deny = r;
 }
 
@@ -265,6 +341,37 @@ static void name_rule(const struct ruleset *rs, const struct rule *r,
 	ret->line = r ? r->line : 0;
 }
 
+/* No allow takes the port: or would one, if its requests could be seen? */
+static enum reason none_takes(const struct judge *j, enum reason otherwise,
+			      const struct rule **ret_rule)
+{
+	if (j->not_in_rule) {
+		*ret_rule = j->not_in_rule;
+		return j->not_in;
+	}
+	if (j->unseen_allow) {
+		*ret_rule = j->unseen_allow;
+		return REASON_INSPECTION_REQUIRED;
+	}
+	return otherwise;
+}
+
+/* What denies that name methods or paths make of an allowed flow or request. */
+static enum reason unless_shut(const struct judge *j, const struct rule *allow,
+			       const struct rule **ret_rule)
+{
+	*ret_rule = allow;
+	if (j->shut_rule) {
+		*ret_rule = j->shut_rule;
+		return j->shut;
+	}
+	if (j->unseen_deny && !rule_is_seen(allow, j->port)) {
+		*ret_rule = j->unseen_deny;
+		return REASON_INSPECTION_REQUIRED;
+	}
+	return REASON_ALLOWED;
+}
+
 static enum reason verdict_named(const struct judge *j,
 				 const struct rule **ret_rule)
 {
@@ -278,13 +385,12 @@ static enum reason verdict_named(const struct judge *j,
 		return REASON_HOST_NOT_ALLOWED;
 	*ret_rule = j->can.rule;
 	if (!j->can.rule)
-		return REASON_PORT_NOT_ALLOWED;
+		return none_takes(j, REASON_PORT_NOT_ALLOWED, ret_rule);
 	if (j->n_forms == 0)
-		return REASON_ALLOWED;
+		return unless_shut(j, j->can.rule, ret_rule);
 	if (!j->may.rule)
 		return class_or(j, REASON_ADDRESS_NOT_ALLOWED);
-	*ret_rule = j->may.rule;
-	return REASON_ALLOWED;
+	return unless_shut(j, j->may.rule, ret_rule);
 }
 
 /* Of a flow without a name. */
@@ -294,10 +400,11 @@ static enum reason verdict_literal(const struct judge *j,
 	*ret_rule = j->addr_deny ? j->addr_deny : j->host_deny;
 	if (*ret_rule)
 		return REASON_ADDRESS_DENIED;
-	*ret_rule = j->may.rule;
 	if (j->may.rule)
-		return REASON_ALLOWED;
+		return unless_shut(j, j->may.rule, ret_rule);
 	*ret_rule = j->can.rule;
+	if (!j->can.rule && (j->not_in_rule || j->unseen_allow))
+		return none_takes(j, REASON_PORT_NOT_ALLOWED, ret_rule);
 	/* POL-24: the class says more than that another port is open. */
 	return class_or(j, j->named ? REASON_PORT_NOT_ALLOWED :
 				      REASON_ADDRESS_NOT_ALLOWED);
@@ -333,45 +440,100 @@ static const struct rule *was_let_pass(const struct judge *j, bool literal)
 	return j->ended;
 }
 
-void rules_judge(const struct ruleset *rs, const struct rules_question *q,
-		 struct rules_answer *ret)
+/* Is it only this rule's own to refuse, whose refusals are let through? */
+static bool is_lenient(const struct judge *j, enum reason why)
 {
-	const struct rule *decided = NULL, *r;
+	switch ((int)why) {
+	case REASON_PORT_NOT_ALLOWED:
+	case REASON_METHOD_NOT_ALLOWED:
+	case REASON_PATH_NOT_ALLOWED:
+	case REASON_PATH_AMBIGUOUS:
+	case REASON_INSPECTION_REQUIRED:
+		return j->lenient && !j->shut_rule && !j->unseen_deny;
+	default:
+		return false;
+	}
+}
+
+/* Rules that observe: what they would refuse goes on, and is marked. */
+static void observe_rules(const struct judge *j, struct rules_answer *ret)
+{
+	if (ret->reason == REASON_ALLOWED && j->watched_deny) {
+		ret->reason = j->watched_reason;
+		ret->would_deny = true;
+		name_rule(j->rs, j->watched_deny, ret);
+	} else if (j->port != 0 && is_lenient(j, ret->reason)) {
+		ret->would_deny = true;
+		ret->protocol = rule_protocol(j->lenient, j->port);
+		name_rule(j->rs, j->lenient, ret);
+	}
+}
+
+static void walk(struct judge *j, struct str host)
+{
 	struct host_path path UNINITIALIZED;
-	struct judge j UNINITIALIZED;
+	const struct rule *r;
 	struct host_rules it;
+
+	/* Without a name only "*" is found. */
+	host_table_find(&j->rs->hosts, host, &path);
+	host_rules_start(&it, j->rs, &path);
+	while ((r = host_rules_next(&it))) {
+		if (r->deny)
+			weigh_deny(j, r);
+		else
+			weigh_allow(j, r, it.rank);
+	}
+	walk_spans(j, &j->rs->deny_spans, on_deny_span);
+	if (str_empty(host))
+		walk_spans(j, &j->rs->allow_spans, on_allow_span);
+}
+
+static void judge(const struct ruleset *rs, const struct rules_question *q,
+		  const struct seen_request *request, struct rules_answer *ret)
+{
+	const struct rule *decided = NULL, *was;
 	bool literal = str_empty(q->host);
+	struct judge j UNINITIALIZED;
 
 	judge_start(&j, rs, q);
+	j.request = request;
 	*ret = (struct rules_answer){
 		.reason = REASON_ADDRESS_NOT_ALLOWED, .klass = j.klass,
 	};
 	if (literal && j.n_forms == 0)
 		return;			/* nothing was asked */
-	/* Without a name only "*" is found, and it denies. */
-	host_table_find(&rs->hosts, q->host, &path);
-	host_rules_start(&it, rs, &path);
-	while ((r = host_rules_next(&it))) {
-		if (r->deny)
-			weigh_deny(&j, r);
-		else
-			weigh_allow(&j, r, it.rank);
-	}
-	walk_spans(&j, &rs->deny_spans, on_deny_span);
-	if (literal)
-		walk_spans(&j, &rs->allow_spans, on_allow_span);
+	walk(&j, q->host);
 	ret->reason = literal ? verdict_literal(&j, &decided) :
 				verdict_named(&j, &decided);
-	if (ret->reason != REASON_ALLOWED && !(decided && decided->deny) &&
-	    was_let_pass(&j, literal)) {
+	was = was_let_pass(&j, literal);
+	if (ret->reason != REASON_ALLOWED && was &&
+	    !(decided && decided->deny)) {
 		ret->reason = REASON_RULE_EXPIRED;
-		decided = was_let_pass(&j, literal);
+		decided = was;
 	}
 	name_rule(rs, decided, ret);
 	if (decided && !decided->deny)
 		ret->protocol = rule_protocol(decided, q->port);
-	if (ret->reason != REASON_ALLOWED && rs->observe)
+	observe_rules(&j, ret);
+	if (ret->reason != REASON_ALLOWED && !ret->would_deny && rs->observe)
 		observe(&j, ret);
+}
+
+void rules_judge(const struct ruleset *rs, const struct rules_question *q,
+		 struct rules_answer *ret)
+{
+	judge(rs, q, NULL, ret);
+}
+
+void rules_judge_request(const struct ruleset *rs,
+			 const struct rules_request *request,
+			 struct rules_answer *ret)
+{
+	struct seen_request seen;
+
+	seen_request_init(&seen, request);
+	judge(rs, &request->flow, &seen, ret);
 }
 
 /* --- a name alone --------------------------------------------------------- */
@@ -384,7 +546,8 @@ struct shut {
 
 static bool shuts_port(const struct rule *r, struct shut *s)
 {
-	if (!rule_holds(r, s->now))
+	/* Of those that shut some requests, others are left. */
+	if (!rule_holds(r, s->now) || r->observe || rule_is_limited(r))
 		return false;
 	for (size_t i = 0; i < r->n_ports; i++) {
 		if (r->port[i].lo <= s->port && s->port <= r->port[i].hi) {
@@ -431,6 +594,9 @@ static uint16_t open_port(const struct host_rules *start,
 	for (size_t i = 0; i < r->n_ports; i++) {
 		uint32_t port = r->port[i].lo;
 
+		if (rule_is_limited(r) && !rule_is_seen(r, r->port[i].lo))
+			continue;
+
 		while (port <= r->port[i].hi) {
 			uint32_t until = shut_until(start, j, port);
 
@@ -449,6 +615,7 @@ static bool some_port_open(const struct host_rules *start, int64_t now,
 	struct judge no_address UNINITIALIZED;
 	struct host_rules it = *start;
 	const struct rule *r, *deny = NULL, *expired = NULL;
+	const struct rule *unseen = NULL;
 	bool named = false;
 
 	judge_clear(&no_address, start->rs, now);
@@ -456,7 +623,8 @@ static bool some_port_open(const struct host_rules *start, int64_t now,
 		uint16_t port;
 
 		if (r->deny) {
-			if (r->n_ranges == 0 && rule_holds(r, now))
+			if (r->n_ranges == 0 && rule_holds(r, now) &&
+			    !r->observe && !rule_is_limited(r))
 				first(&deny, r);
 			continue;
 		}
@@ -467,6 +635,8 @@ static bool some_port_open(const struct host_rules *start, int64_t now,
 			continue;
 		}
 		named = true;
+		if (port == 0 && rule_is_limited(r))
+			first(&unseen, r);
 		if (port == 0)
 			continue;
 		ret->reason = REASON_ALLOWED;
@@ -478,6 +648,9 @@ static bool some_port_open(const struct host_rules *start, int64_t now,
 	if (deny && (named || rule_denies_all(deny))) {
 		ret->reason = REASON_HOST_DENIED;
 		name_rule(start->rs, deny, ret);
+	} else if (unseen) {
+		ret->reason = REASON_INSPECTION_REQUIRED;
+		name_rule(start->rs, unseen, ret);
 	} else if (expired) {
 		ret->reason = REASON_RULE_EXPIRED;
 		name_rule(start->rs, expired, ret);
@@ -541,7 +714,9 @@ static void on_any_span(void *arg, const struct span *span)
 {
 	struct found *f = arg;
 
-	f->any |= rule_holds(&f->j->rs->rule[span->owner], f->j->now);
+	const struct rule *r = &f->j->rs->rule[span->owner];
+
+	f->any |= rule_holds(r, f->j->now) && !r->observe;
 }
 
 static bool addr_is_denied(const struct host_rules *start,
@@ -553,7 +728,7 @@ static bool addr_is_denied(const struct host_rules *start,
 
 	while ((r = host_rules_next(&it))) {
 		if (r->deny && r->n_ranges > 0 && in_ranges(j, r) &&
-		    rule_holds(r, j->now))
+		    !r->observe && rule_holds(r, j->now))
 			return true;
 	}
 	for (unsigned i = 0; i < j->n_forms; i++)

@@ -10,44 +10,21 @@
 #include <errno.h>
 
 #include "base/ini.h"
-#include "rules/rules_ast.h"
+#include "rules/rules_parse.h"
 
-enum section_kind {
-	SECTION_NONE,		/* before the first, or one that was refused */
-	SECTION_POLICY,
-	SECTION_ALLOW,
-	SECTION_DENY,
-
-	SECTION_KINDS
-};
-
-static const char *const section_words[] = {
+const char *const section_words[SECTION_KINDS] = {
 	[SECTION_NONE] = "",
 	[SECTION_POLICY] = "policy",
 	[SECTION_ALLOW] = "allow",
 	[SECTION_DENY] = "deny",
-};
-_Static_assert(ARRAY_SIZE(section_words) == SECTION_KINDS, "name each");
-
-struct parser {
-	struct rules_ast *ast;
-	struct rules_report *report;
-	uint16_t source;		/* being read */
-	enum section_kind kind;
-	bool refused;			/* the section was; skip its keys */
-	struct str section;		/* "allow NAME", with one blank */
-	struct ast_rule *rule;		/* of SECTION_ALLOW and SECTION_DENY */
-	struct str value;		/* of the key being read */
-	uint32_t line;
-	bool no_memory;
+	[SECTION_DEFAULTS] = "defaults",
+	[SECTION_LIMITS] = "limits",
+	[SECTION_DNS] = "dns",
+	[SECTION_AUDIT] = "audit",
+	[SECTION_CREDENTIAL] = "credential",
 };
 
 /* --- places --------------------------------------------------------------- */
-
-static struct rules_place here(const struct parser *p)
-{
-	return (struct rules_place){ .source = p->source, .line = p->line };
-}
 
 /* The source's line @number, without its end. */
 static struct str find_line(struct str text, uint32_t number)
@@ -65,13 +42,20 @@ static struct str find_line(struct str text, uint32_t number)
  * Where a part of the value stands in its line.  The value may have been copied
  * on its way to us, so its place is found again behind the separator.
  */
-static struct rules_place place_of(const struct parser *p, struct str part)
+struct rules_place place_of(const struct parser *p, struct str part)
 {
-	struct str line = find_line(p->report->source[p->source].text, p->line);
-	size_t eq = str_chr(line, '='), colon = str_chr(line, ':');
-	size_t at = MIN(eq, colon) + 1;
+	const struct rules_source *s = parser_source(p);
+	struct str line;
+	size_t eq, at = 0;
 	struct rules_place place = here(p);
 
+	/* What is not shown need not be looked for in a million lines. */
+	if (p->report->errors > RULES_DIAGS_MAX)
+		return place;
+	line = find_line(s->text, p->line);
+	eq = str_chr(line, '=');
+	if (s->kind != RULES_SOURCE_HOSTS)
+		at = MIN(eq, str_chr(line, ':')) + 1;
 	while (at < line.n && (line.p[at] == ' ' || line.p[at] == '\t'))
 		at++;
 	at += (size_t)(part.p - p->value.p);
@@ -80,7 +64,7 @@ static struct rules_place place_of(const struct parser *p, struct str part)
 	return place;
 }
 
-static void bad_word(struct parser *p, struct str word, const char *why)
+void bad_word(struct parser *p, struct str word, const char *why)
 {
 	char text[SHOWN_SIZE];
 
@@ -90,7 +74,7 @@ static void bad_word(struct parser *p, struct str word, const char *why)
 		     shown(word, text), why);
 }
 
-static void *take(struct parser *p, size_t size)
+void *take(struct parser *p, size_t size)
 {
 	void *piece = arena_get(p->ast->arena, size);
 
@@ -99,7 +83,7 @@ static void *take(struct parser *p, size_t size)
 	return piece;
 }
 
-static struct str keep(struct parser *p, struct str s)
+struct str keep(struct parser *p, struct str s)
 {
 	struct str copy = arena_str(p->ast->arena, s);
 
@@ -108,99 +92,7 @@ static struct str keep(struct parser *p, struct str s)
 	return copy;
 }
 
-/* --- values --------------------------------------------------------------- */
-
-static void read_host(struct parser *p, struct str word)
-{
-	struct host_pattern pattern;
-	struct ast_host *host;
-	const char *why;
-
-	if (host_pattern_parse(word, p->rule->deny, &pattern, &why) < 0) {
-		bad_word(p, word, why);
-		return;
-	}
-	host = take(p, sizeof(*host));
-	if (!host)
-		return;
-	host->kind = pattern.kind;
-	if (pattern.kind != HOST_ANY)
-		host->name = keep(p, host_name_str(&pattern.name));
-	/* Columns are looked for when something is wrong, not for each word. */
-	host->place = here(p);
-	*p->rule->hosts_end = host;
-	p->rule->hosts_end = &host->next;
-	p->rule->n_hosts++;
-	p->ast->n_hosts++;
-}
-
-static void read_range(struct parser *p, struct str word)
-{
-	struct addr_range r;
-	struct ast_range *range;
-	const char *why;
-
-	if (addr_range_parse(word, p->rule->deny, &r, &why) < 0) {
-		bad_word(p, word, why);
-		return;
-	}
-	range = take(p, sizeof(*range));
-	if (!range)
-		return;
-	range->r = r;
-	range->text = keep(p, word);
-	range->place = here(p);
-	*p->rule->ranges_end = range;
-	p->rule->ranges_end = &range->next;
-	p->rule->n_ranges++;
-}
-
-static void read_ports(struct parser *p, struct str word)
-{
-	struct port_range r;
-	struct ast_ports *ports;
-	const char *why;
-
-	if (port_range_parse(word, &r, &why) < 0) {
-		bad_word(p, word, why);
-		return;
-	}
-	ports = take(p, sizeof(*ports));
-	if (!ports)
-		return;
-	ports->r = r;
-	ports->place = here(p);
-	*p->rule->ports_end = ports;
-	p->rule->ports_end = &ports->next;
-	p->rule->n_ports++;
-}
-
-static void each_word(struct parser *p,
-		      void (*read)(struct parser *p, struct str word))
-{
-	struct str rest = p->value, word;
-
-	while (!p->no_memory && str_word(&rest, &word))
-		read(p, word);
-}
-
-static void set_hosts(struct parser *p)
-{
-	each_word(p, read_host);
-}
-
-static void set_addresses(struct parser *p)
-{
-	each_word(p, read_range);
-}
-
-static void set_ports(struct parser *p)
-{
-	each_word(p, read_ports);
-}
-
-/* A key that may stand once: false when it stood there before. */
-static bool first_time(struct parser *p, struct rules_place *place,
+bool first_time(struct parser *p, struct rules_place *place,
 		       const char *key)
 {
 	if (place->line != 0) {
@@ -214,65 +106,7 @@ static bool first_time(struct parser *p, struct rules_place *place,
 	return true;
 }
 
-static void set_protocol(struct parser *p)
-{
-	struct ast_rule *rule = p->rule;
-	char text[SHOWN_SIZE];
-	const char *near;
-
-	if (!first_time(p, &rule->protocol_place, "protocol"))
-		return;
-	rule->protocol = rules_protocol_by_name(p->value);
-	if (rule->protocol)
-		return;
-	near = rules_protocol_near(p->value);
-	rule->broken = true;
-	if (near)
-		report_error(p->report, place_of(p, p->value),
-			     "unknown protocol '%s'; did you mean '%s'?",
-			     shown(p->value, text), near);
-	else
-		report_error(p->report, place_of(p, p->value),
-			     "unknown protocol '%s'; write 'tcp' with 'ports' "
-			     "for one that penstock.ini(5) does not list",
-			     shown(p->value, text));
-}
-
-static void set_text(struct parser *p, struct ast_text *t, const char *key)
-{
-	if (!first_time(p, &t->place, key))
-		return;
-	if (p->value.n > RULES_FREE_TEXT_MAX) {
-		report_error(p->report, here(p),
-			     "'%s' is longer than %d bytes; say it shorter",
-			     key,
-			     RULES_FREE_TEXT_MAX);
-		return;
-	}
-	t->text = keep(p, p->value);
-}
-
-static void set_reason(struct parser *p)
-{
-	set_text(p, p->rule ? &p->rule->reason : &p->ast->reason, "reason");
-}
-
-static void set_owner(struct parser *p)
-{
-	set_text(p, p->rule ? &p->rule->owner : &p->ast->owner, "owner");
-}
-
-static void set_expires(struct parser *p)
-{
-	const char *why;
-
-	if (!first_time(p, &p->rule->expires_place, "expires"))
-		return;
-	if (rules_time_parse(p->value, &p->rule->expires, &why) < 0)
-		bad_word(p, p->value, why);
-}
-
-static bool is_plain_word(struct str s)
+bool is_plain_word(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {
 		char c = ascii_lower(s.p[i]);
@@ -282,145 +116,6 @@ static bool is_plain_word(struct str s)
 			return false;
 	}
 	return s.n > 0;
-}
-
-static void set_name(struct parser *p)
-{
-	if (p->value.n > RULES_POLICY_NAME_MAX || !is_plain_word(p->value)) {
-		bad_word(p, p->value, "cannot be a policy's name; write up to "
-			 "64 letters, digits, '.', '_' and '-'");
-		return;
-	}
-	set_text(p, &p->ast->name, "name");
-}
-
-static void set_mode(struct parser *p)
-{
-	static const char *const modes[] = { "enforce", "observe", NULL };
-	char text[SHOWN_SIZE];
-	const char *near;
-
-	if (!first_time(p, &p->ast->mode_place, "mode"))
-		return;
-	if (str_eq(p->value, STR("enforce")))
-		return;
-	p->ast->observe = str_eq(p->value, STR("observe"));
-	if (p->ast->observe)
-		return;
-	near = ini_did_you_mean(p->value, modes);
-	report_error(p->report, place_of(p, p->value),
-		     "unknown mode '%s'; %s", shown(p->value, text),
-		     !near ? "write 'enforce' or 'observe'" :
-		     str_eq(str_from(near), STR("observe")) ?
-		     "did you mean 'observe'?" : "did you mean 'enforce'?");
-}
-
-/* --- keys ----------------------------------------------------------------- */
-
-static const struct key {
-	const char *word;
-	unsigned where;			/* bits of enum section_kind */
-	void (*set)(struct parser *p);
-} keys[] = {
-	{ "hosts", BIT(SECTION_ALLOW) | BIT(SECTION_DENY), set_hosts },
-	{ "addresses", BIT(SECTION_ALLOW) | BIT(SECTION_DENY), set_addresses },
-	{ "ports", BIT(SECTION_ALLOW) | BIT(SECTION_DENY), set_ports },
-	{ "protocol", BIT(SECTION_ALLOW) | BIT(SECTION_DENY), set_protocol },
-	{ "reason", BIT(SECTION_POLICY) | BIT(SECTION_ALLOW) |
-		    BIT(SECTION_DENY), set_reason },
-	{ "owner", BIT(SECTION_POLICY) | BIT(SECTION_ALLOW) |
-		   BIT(SECTION_DENY), set_owner },
-	{ "expires", BIT(SECTION_ALLOW) | BIT(SECTION_DENY), set_expires },
-	{ "name", BIT(SECTION_POLICY), set_name },
-	{ "mode", BIT(SECTION_POLICY), set_mode },
-};
-
-static const struct key *find_key(struct str word)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
-		if (str_eq(word, str_from(keys[i].word)))
-			return &keys[i];
-	}
-	return NULL;
-}
-
-static void unknown_key(struct parser *p, struct str word)
-{
-	const char *near_words[ARRAY_SIZE(keys) + 1];
-	char text[SHOWN_SIZE];
-	const char *near;
-	size_t n = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
-		if (keys[i].where & BIT(p->kind))
-			near_words[n++] = keys[i].word;
-	}
-	near_words[n] = NULL;
-	near = ini_did_you_mean(word, near_words);
-	if (near)
-		report_error(p->report, here(p),
-			     "unknown key '%s' in [%.*s]; did you mean '%s'?",
-			     shown(word, text), STR_ARG(p->section), near);
-	else
-		report_error(p->report, here(p),
-			     "unknown key '%s' in [%.*s]; penstock.ini(5) "
-			     "lists the keys", shown(word, text),
-			     STR_ARG(p->section));
-}
-
-/* May @key stand in the section being read? Says so when not. */
-static bool key_belongs(struct parser *p, struct str word,
-			const struct key *key)
-{
-	char text[SHOWN_SIZE];
-
-	if (p->kind == SECTION_NONE) {
-		report_error(p->report, here(p),
-			     "'%s' stands before the first section; begin one "
-			     "with [policy], [allow NAME] or [deny NAME]",
-			     shown(word, text));
-		return false;
-	}
-	if (!key) {
-		unknown_key(p, word);
-		return false;
-	}
-	if (!(key->where & BIT(p->kind))) {
-		report_error(p->report, here(p),
-			     "'%s' has no place in [%.*s]; it belongs in %s",
-			     key->word, STR_ARG(p->section),
-			     key->where & BIT(SECTION_POLICY) ? "[policy]" :
-			     "[allow NAME] or [deny NAME]");
-		return false;
-	}
-	return true;
-}
-
-static void on_key(void *arg, unsigned line, struct str section,
-		   struct str word, struct str value)
-{
-	struct parser *p = arg;
-	const struct key *key = find_key(word);
-
-	(void)section;
-	p->line = line;
-	p->value = value;
-	if (p->refused || p->no_memory)
-		return;
-	if (!key_belongs(p, word, key)) {
-		if (p->rule)
-			p->rule->broken = true;
-		return;
-	}
-	if (str_empty(value)) {
-		report_error(p->report, here(p),
-			     "'%s' is empty; give it a value, or leave the "
-			     "line out", key->word);
-		if (p->rule)
-			p->rule->broken = true;
-		return;
-	}
-	key->set(p);
 }
 
 /* --- sections ------------------------------------------------------------- */
@@ -440,30 +135,46 @@ static struct ast_rule *find_rule(const struct rules_ast *ast, bool deny,
 	return NULL;
 }
 
-static void begin_policy(struct parser *p, struct str behind)
+/* A section that may stand once: where it did. */
+static struct rules_place *place_of_section(struct parser *p)
 {
+	switch ((int)p->kind) {
+	case SECTION_POLICY:
+		return &p->policy_place;
+	case SECTION_DEFAULTS:
+		return &p->ast->defaults_place;
+	case SECTION_LIMITS:
+		return &p->ast->limits_place;
+	case SECTION_DNS:
+		return &p->ast->dns_place;
+	default:
+		return &p->ast->audit_place;
+	}
+}
+
+static void begin_single(struct parser *p, struct str behind)
+{
+	const char *word = section_words[p->kind];
+	struct rules_place *place = place_of_section(p);
 	char where[PLACE_SIZE];
 
-	p->kind = SECTION_POLICY;
+	p->section = str_from(word);
 	if (!str_empty(behind)) {
-		report_error(p->report, here(p),
-			     "[policy] has no name in its brackets; write "
-			     "'name = ...' below it");
+		report_error(p->report, here(p), "[%s] has no name in its "
+			     "brackets; %s", word, p->kind == SECTION_POLICY ?
+			     "write 'name = ...' below it" : "take it out");
 		refuse_section(p);
-	} else if (p->source > 0) {
-		report_error(p->report, here(p),
-			     "[policy] may stand in the first file only; take "
-			     "it out here");
+	} else if (!source_may_have(p, p->kind)) {
 		refuse_section(p);
-	} else if (p->ast->policy_place.line != 0) {
+	} else if (place->line != 0) {
 		report_error(p->report, here(p),
-			     "[policy] stands here again, first in %s; join "
-			     "the two",
-			     place_text(p->report, p->ast->policy_place,
-					where));
+			     "[%s] stands here again, first in %s; join the "
+			     "two", word, place_text(p->report, *place, where));
 		refuse_section(p);
 	} else {
-		p->ast->policy_place = here(p);
+		*place = here(p);
+		if (p->source == 0 && p->kind == SECTION_POLICY)
+			p->ast->policy_place = here(p);
 	}
 }
 
@@ -503,6 +214,8 @@ static void add_rule(struct parser *p, struct str name)
 	rule->lists_end = &rule->lists;
 	rule->ranges_end = &rule->ranges;
 	rule->ports_end = &rule->ports;
+	rule->methods_end = &rule->methods;
+	rule->paths_end = &rule->paths;
 	*p->ast->rules_end = rule;
 	p->ast->rules_end = &rule->next;
 	p->ast->n_rules++;
@@ -510,23 +223,35 @@ static void add_rule(struct parser *p, struct str name)
 	set_section_text(p, name);
 }
 
-static void begin_rule(struct parser *p, struct str name)
+/* A name behind the section's word, as every rule and credential has one. */
+static bool has_name(struct parser *p, struct str name)
 {
 	const char *word = section_words[p->kind];
-	const struct ast_rule *same;
-	char where[PLACE_SIZE], text[SHOWN_SIZE];
+	char text[SHOWN_SIZE];
 
 	if (str_empty(name)) {
 		report_error(p->report, here(p),
 			     "[%s] has no name; write [%s NAME], the name is "
 			     "what records show", word, word);
-		refuse_section(p);
-		return;
+		return false;
 	}
 	if (!is_plain_word(name)) {
 		report_error(p->report, here(p),
-			     "'%s' cannot be a rule's name; write letters, "
-			     "digits, '.', '_' and '-'", shown(name, text));
+			     "'%s' cannot be a %s's name; write letters, "
+			     "digits, '.', '_' and '-'", shown(name, text),
+			     p->kind == SECTION_CREDENTIAL ? word : "rule");
+		return false;
+	}
+	return true;
+}
+
+static void begin_rule(struct parser *p, struct str name)
+{
+	const char *word = section_words[p->kind];
+	const struct ast_rule *same;
+	char where[PLACE_SIZE];
+
+	if (!source_may_have(p, p->kind) || !has_name(p, name)) {
 		refuse_section(p);
 		return;
 	}
@@ -543,23 +268,50 @@ static void begin_rule(struct parser *p, struct str name)
 	add_rule(p, name);
 }
 
+static void begin_credential(struct parser *p, struct str name)
+{
+	if (!source_may_have(p, p->kind) || !has_name(p, name)) {
+		refuse_section(p);
+		return;
+	}
+	for (const struct ast_setting *s = p->ast->settings; s; s = s->next) {
+		if (!str_eq(s->name, name))
+			continue;
+		report_error(p->report, here(p),
+			     "[credential %.*s] stands here again; join the "
+			     "two, or name this one otherwise", STR_ARG(name));
+		refuse_section(p);
+		return;
+	}
+	p->section_name = keep(p, name);
+	set_section_text(p, name);
+}
+
 static void unknown_section(struct parser *p, struct str whole,
 			    struct str first)
 {
-	static const char *const words[] = { "policy", "allow", "deny", NULL };
-	const char *near = ini_did_you_mean(first, words);
+	const char *words[SECTION_KINDS], *near;
 	char text[SHOWN_SIZE];
+	bool named;
+
+	for (int i = SECTION_POLICY; i < SECTION_KINDS; i++)
+		words[i - 1] = section_words[i];
+	words[SECTION_KINDS - 1] = NULL;
+	near = ini_did_you_mean(first, words);
+	named = near && (strcmp(near, "allow") == 0 ||
+			 strcmp(near, "deny") == 0 ||
+			 strcmp(near, "credential") == 0);
 
 	if (near)
 		report_error(p->report, here(p),
 			     "unknown section [%s]; did you mean [%s%s]?",
-			     shown(whole, text), near,
-			     str_eq(str_from(near), STR("policy")) ? "" :
-			     " NAME");
+			     shown(whole, text), near, named ? " NAME" : "");
 	else
 		report_error(p->report, here(p),
 			     "unknown section [%s]; there are [policy], [allow "
-			     "NAME] and [deny NAME]", shown(whole, text));
+			     "NAME], [deny NAME], [defaults], [limits], [dns], "
+			     "[audit] and [credential NAME]",
+			     shown(whole, text));
 	refuse_section(p);
 }
 
@@ -574,7 +326,9 @@ static void on_section(void *arg, unsigned line, struct str name)
 	p->refused = false;
 	if (p->no_memory)
 		return;
-	p->section = str_from(section_words[SECTION_POLICY]);
+	p->section = STR_NONE;
+	p->section_name = STR_NONE;
+	p->first_setting = NULL;
 	str_word(&rest, &first);
 	rest = str_trim(rest);
 	for (int kind = SECTION_POLICY; kind < SECTION_KINDS; kind++) {
@@ -583,10 +337,23 @@ static void on_section(void *arg, unsigned line, struct str name)
 	}
 	if (p->kind == SECTION_NONE)
 		unknown_section(p, str_trim(name), first);
-	else if (p->kind == SECTION_POLICY)
-		begin_policy(p, rest);
-	else
+	else if (BIT(p->kind) & SECTIONS_OF_RULES)
 		begin_rule(p, rest);
+	else if (p->kind == SECTION_CREDENTIAL)
+		begin_credential(p, rest);
+	else
+		begin_single(p, rest);
+}
+
+static void on_key(void *arg, unsigned line, struct str section,
+		   struct str word, struct str value)
+{
+	struct parser *p = arg;
+
+	(void)section;
+	p->line = line;
+	if (!p->refused && !p->no_memory)
+		parse_key(p, word, value);
 }
 
 static void on_error(void *arg, unsigned line, unsigned column,
@@ -617,12 +384,34 @@ static int parse_source(struct parser *p, uint16_t source)
 	p->kind = SECTION_NONE;
 	p->refused = false;
 	p->rule = NULL;
-	p->section = STR_NONE;
+	p->section = p->section_name = STR_NONE;
+	p->first_setting = NULL;
+	p->policy_place = p->own_name = p->own_owner = p->own_reason =
+		(struct rules_place){ 0 };
 	err = ini_read(p->report->source[source].text, &handler, p);
 	if (err == -ENOMEM || p->no_memory)
 		return -ENOMEM;
 	/* -EINVAL: on_error() has told. */
 	return 0;
+}
+
+/* [defaults] is about the rules that stand in the same file. */
+static void apply_defaults(struct rules_ast *ast)
+{
+	for (struct ast_rule *r = ast->rules; r; r = r->next) {
+		if (r->place.source != 0)
+			continue;
+		if (r->owner.place.line == 0)
+			r->owner = ast->default_owner;
+		if (!r->deny && r->expires_place.line == 0) {
+			r->expires = ast->default_expires;
+			r->expires_place = ast->default_expires_place;
+		}
+		if (!r->deny && !r->protocol && r->n_ports == 0) {
+			r->protocol = ast->default_protocol;
+			r->protocol_place = ast->default_protocol_place;
+		}
+	}
 }
 
 int rules_parse(struct rules_ast *ast, struct rules_report *report)
@@ -631,7 +420,22 @@ int rules_parse(struct rules_ast *ast, struct rules_report *report)
 	int err = 0;
 
 	ast->rules_end = &ast->rules;
-	for (size_t i = 0; i < report->n_sources && !err; i++)
-		err = parse_source(&p, (uint16_t)i);
-	return err;
+	ast->settings_end = &ast->settings;
+	ast->default_expires = RULES_NEVER;
+	p.claimed = take(&p, report->n_sources + 1);
+	if (!p.claimed)
+		return -ENOMEM;
+	check_sources(&p);
+	for (size_t i = 0; i < report->n_sources && !err; i++) {
+		const struct rules_source *s = &report->source[i];
+
+		/* A list is read where it is named, and nothing twice. */
+		if (s->kind != RULES_SOURCE_HOSTS && !s->same)
+			err = parse_source(&p, (uint16_t)i);
+	}
+	if (err)
+		return err;
+	check_claims(&p);
+	apply_defaults(ast);
+	return p.no_memory ? -ENOMEM : 0;
 }

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "rules/host_table.h"
 #include "rules/rules.h"
+#include "rules/rules_path.h"
 #include "rules/rules_value.h"
 #include "rules/span_tree.h"
 
@@ -45,6 +46,8 @@ struct rule {
 	 */
 	struct ip_addr *single;
 	size_t n_single;
+	struct str *method, *path;	/* of requests; none: any */
+	size_t n_methods, n_paths;
 };
 
 /* What a mark means: slices of ruleset.entry[], rules by index. */
@@ -104,11 +107,39 @@ static inline bool rule_holds(const struct rule *r, int64_t now)
 	return now <= 0 ? r->deny : now < r->expires;
 }
 
+/* Does it say which requests are meant? */
+static inline bool rule_is_limited(const struct rule *r)
+{
+	return r->n_methods > 0 || r->n_paths > 0;
+}
+
 static inline const struct rules_protocol *
 rule_protocol(const struct rule *r, uint16_t port)
 {
 	return r->protocol ? r->protocol : rules_protocol_by_port(port);
 }
+
+/* May requests be seen on that port, as the rule's protocol has it? */
+static inline bool rule_is_seen(const struct rule *r, uint16_t port)
+{
+	return rule_protocol(r, port)->speech == SPEECH_HTTP;
+}
+
+/* --- requests, in rules_request.c ------------------------------------------ */
+
+struct seen_request {
+	const struct rules_request *request;
+	struct rules_path path;
+	bool ambiguous;			/* no path that could be compared */
+};
+
+void seen_request_init(struct seen_request *s,
+		       const struct rules_request *request);
+/* ALLOWED when an allow takes it; METHOD_, PATH_NOT_ALLOWED, PATH_AMBIGUOUS. */
+enum reason request_is_in(const struct seen_request *s, const struct rule *r);
+/* ALLOWED when a deny has nothing against it; else the reason. */
+enum reason request_may_be_in(const struct seen_request *s,
+			      const struct rule *r);
 
 /*
  * The rules that speak of a host, the most specific first: those that name it,

@@ -73,9 +73,10 @@ static void dial_ends(void)
 }
 
 static void op_judge(void *arg, const struct forward_target *to,
-		     struct rules_answer *ret)
+		     struct rules_request *request, struct rules_answer *ret)
 {
 	(void)arg;
+	REQUIRE(request->method.n > 0 && request->target.n > 0);
 	REQUIRE(to->kind != HOST_BAD && to->port != 0);
 	ret->reason = to->kind == HOST_NAME && to->name.p[0] == 'd' ?
 		REASON_HOST_NOT_ALLOWED : REASON_ALLOWED;
@@ -84,10 +85,13 @@ static void op_judge(void *arg, const struct forward_target *to,
 static void op_dial(void *arg, const struct forward_target *to)
 {
 	struct rules_answer answer = { .reason = REASON_ALLOWED };
+	struct rules_request request = {
+		.method = STR("GET"), .target = STR("/"),
+	};
 
 	(void)arg;
 	REQUIRE(!w.dialling && !w.net_open);
-	op_judge(NULL, to, &answer);
+	op_judge(NULL, to, &request, &answer);
 	REQUIRE(answer.reason == REASON_ALLOWED);
 	w.dialling = true;
 	w.dials++;

@@ -19,8 +19,8 @@ SEES = {
 # What a folder shows: header names, or None for all of them.
 EXPOSED = {
     "base": None,
-    "rules": ("rules.h", "rules_bundle.h", "rules_diff.h", "rules_show.h",
-              "rules_target.h", "host_name.h"),
+    "rules": ("rules.h", "rules_bundle.h", "rules_diff.h", "rules_load.h",
+              "rules_show.h", "rules_target.h", "host_name.h"),
     "audit": ("record.h", "writer.h", "query.h"),
     "resolver": ("resolver.h", "name_map.h"),
     "proxy": ("ctl_proto.h",),

@@ -42,8 +42,7 @@ def main():
         expect("of several files the worst decides",
                check("bad.ini", "good.ini"), 2, bad + good.stdout)
         expect("a file that cannot be read is told once", check("none.ini"), 2,
-               "", "penstock: cannot read the policy none.ini: "
-               "No such file or directory\n")
+               "none.ini: error: No such file or directory\n1 error\n")
     print("1..%d" % len(results))
     for i, (what, got, wanted) in enumerate(results, 1):
         print("%sok %d - %s" % ("not " if got != wanted else "", i, what))

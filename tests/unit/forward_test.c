@@ -65,13 +65,17 @@ static void note(const char *fmt, ...)
 }
 
 static void op_judge(void *arg, const struct forward_target *to,
-		     struct rules_answer *ret)
+		     struct rules_request *request, struct rules_answer *ret)
 {
 	struct str name = host_name_str(&to->name);
 
 	assert_ptr_equal(arg, &t);
 	ret->reason = REASON_ALLOWED;
 	ret->rule = "r";
+	assert_true(request->method.n > 0);
+	if (request->renamed)
+		note("renamed %.*s %.*s\n", STR_ARG(request->method),
+		     STR_ARG(request->target));
 	if (to->kind != HOST_NAME || str_starts(name, STR("denied"))) {
 		ret->reason = REASON_HOST_NOT_ALLOWED;
 		ret->rule = NULL;

@@ -6,7 +6,8 @@ EXTRA_DIST += %D%/rules_kit.h
 
 rules_tests = %D%/host_name_test %D%/host_table_test \
 	%D%/rules_allow_test %D%/rules_bundle_test \
-	%D%/rules_check_test %D%/rules_expiry_test \
+	%D%/rules_check_test %D%/rules_expiry_test %D%/rules_load_test \
+	%D%/rules_path_test %D%/rules_request_test \
 	%D%/rules_manual_test %D%/rules_match_test %D%/rules_property_test \
 	%D%/rules_target_test %D%/rules_value_test
 check_PROGRAMS += $(rules_tests)
@@ -44,3 +45,12 @@ TESTS += $(rules_tests)
 %C%_rules_expiry_test_SOURCES = %D%/rules_expiry_test.c
 %C%_rules_expiry_test_CPPFLAGS = $(RULES_TEST_CPPFLAGS)
 %C%_rules_expiry_test_LDADD = $(RULES_TEST_LDADD)
+%C%_rules_load_test_SOURCES = %D%/rules_load_test.c
+%C%_rules_load_test_CPPFLAGS = $(RULES_TEST_CPPFLAGS)
+%C%_rules_load_test_LDADD = $(RULES_TEST_LDADD)
+%C%_rules_path_test_SOURCES = %D%/rules_path_test.c
+%C%_rules_path_test_CPPFLAGS = $(RULES_TEST_CPPFLAGS)
+%C%_rules_path_test_LDADD = $(RULES_TEST_LDADD)
+%C%_rules_request_test_SOURCES = %D%/rules_request_test.c
+%C%_rules_request_test_CPPFLAGS = $(RULES_TEST_CPPFLAGS)
+%C%_rules_request_test_LDADD = $(RULES_TEST_LDADD)

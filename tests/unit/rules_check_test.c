@@ -94,9 +94,19 @@ static void sections_and_keys_are_known_or_refused(void **state)
 		  "you mean 'hosts'?" },
 		{ ALLOW "frobnicate = 1\n", "2:0: error: unknown key "
 		  "'frobnicate' in [allow a]; penstock.ini(5)" },
-		{ ALLOW "mode = observe\n", "2:0: error: 'mode' has no place "
-					    "in "
+		{ ALLOW "name = x\n", "2:0: error: 'name' has no place in "
 		  "[allow a]; it belongs in [policy]" },
+		{ ALLOW "mode = enforce\n", "2:8: error: 'enforce' is no mode "
+		  "of a rule; there is 'observe'" },
+		{ "[limit]\n", "1:0: error: unknown section [limit]; did you "
+		  "mean [limits]?" },
+		{ "[credental x]\n", "did you mean [credential NAME]?" },
+		{ "[dns x]\n", "1:0: error: [dns] has no name in its brackets" },
+		{ "[dns]\n[dns]\n", "2:0: error: [dns] stands here again, first "
+		  "in p.ini:1" },
+		{ "[credential]\n", "1:0: error: [credential] has no name" },
+		{ "[credential a]\nfile = /x\n[credential a]\n",
+		  "3:0: error: [credential a] stands here again" },
 		{ "[policy]\nhosts = a.example\n", "2:0: error: 'hosts' has no "
 		  "place in [policy]; it belongs in [allow NAME]" },
 		{ "hosts = a.example\n", "1:0: error: 'hosts' stands before "

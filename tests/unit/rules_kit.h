@@ -75,7 +75,7 @@ static inline struct rules_answer ask(const struct ruleset *rs,
 				      const char *addr)
 {
 	struct rules_question q = {
-		.host = str_from(host), .port = (uint16_t)port,
+		.host = str_from(host), .port = (uint16_t)port, .now = 1,
 	};
 	struct rules_answer a;
 	struct ip_addr parsed;
