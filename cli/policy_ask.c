@@ -52,7 +52,17 @@ void policy_ask(const struct ruleset *rs, const struct policy_ask *ask,
 	};
 	struct rules_answer *a = &ret->flow;
 
-	rules_judge(rs, &q, a);
+	if (t->scheme && t->scheme->speech == SPEECH_HTTP) {
+		const struct rules_request request = {
+			.flow = q,
+			.method = method_of(ask),
+			.target = path_of(ask),
+		};
+
+		rules_judge_request(rs, &request, a);
+	} else {
+		rules_judge(rs, &q, a);
+	}
 	if (a->reason == REASON_ALLOWED && speaks_otherwise(ask, a->protocol))
 		a->reason = REASON_PROTOCOL_MISMATCH;
 	ret->reason = a->reason;

@@ -48,6 +48,7 @@ dist_presets_DATA = \
 	%D%/presets/alpine.ini \
 	%D%/presets/anthropic.ini \
 	%D%/presets/crates.ini \
+	%D%/presets/debian.ini \
 	%D%/presets/docker-hub.ini \
 	%D%/presets/github.ini \
 	%D%/presets/gitlab.ini \
@@ -56,8 +57,10 @@ dist_presets_DATA = \
 	%D%/presets/huggingface.ini \
 	%D%/presets/locked-down.ini \
 	%D%/presets/maven.ini \
+	%D%/presets/npm.ini \
 	%D%/presets/open.ini \
 	%D%/presets/openai.ini \
 	%D%/presets/pypi.ini \
-	%D%/presets/rubygems.ini
+	%D%/presets/rubygems.ini \
+	%D%/presets/ubuntu.ini
 dist_man_MANS += %D%/penstock.ini.5

@@ -7,6 +7,12 @@ answer.  The internet namespace accepts every address, so a packet that the
 pipe should have refused does arrive there and is seen.
 """
 
+import glob
+import os
+
+PRESETS = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                       "../../rules/presets")
+
 HOST_V4 = "198.51.100.2"        # the lab host's own addresses
 HOST_V6 = "2001:db8:1::2"
 GATE_V4 = "198.51.100.1"        # the internet's side of the link
@@ -29,6 +35,7 @@ OWN_V6 = "2001:4:112::1"
 NAMES = {
     "web.example.com": ([WEB_V4], [WEB_V6]),
     "api.example.com": ([WEB_V4], [WEB_V6]),
+    "mirror.example.com": ([WEB_V4], [WEB_V6]),
     "my_bucket.example.com": ([WEB_V4], []),
     "v4.example.com": ([WEB_V4], []),
     "v6.example.com": ([], [WEB_V6]),
@@ -71,3 +78,25 @@ CHANGING = {
 LATE_S = {"late.example.com": (0.5, [WEB_V4])}
 NEVER = {"never.example.com"}
 SERVFAIL_AAAA = {"half.example.com": [WEB_V4]}
+
+
+def preset_hosts():
+    """preset -> the names that it opens; of a wildcard, one name below."""
+    hosts = {}
+    for path in sorted(glob.glob(os.path.join(PRESETS, "*.ini"))):
+        words = []
+        with open(path, encoding="ascii") as text:
+            for line in text:
+                key, equals, value = line.partition("=")
+                if equals and key.strip() == "hosts":
+                    words += value.split()
+        words = [word.partition("/")[2] if word[0] == "@" else word
+                 for word in words]
+        hosts[os.path.basename(path)[:-4]] = sorted({
+            word.replace("*", "lab") for word in words if word != "*"})
+    return hosts
+
+
+for _names in preset_hosts().values():
+    for _name in _names:
+        NAMES.setdefault(_name, ([WEB_V4], [WEB_V6]))

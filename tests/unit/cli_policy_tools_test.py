@@ -35,6 +35,19 @@ reason = by address
 """
 NEW = (OLD.replace("api.example.com", "api.example.com new.example.net")
        .replace("10.0.0.0/24", "10.0.0.0/25").replace("evil", "worse"))
+REQUESTS = """\
+[allow api]
+hosts = api.example.com
+protocol = http
+methods = GET POST
+paths = /v2/acme/**
+reason = the team's issues
+[allow seen]
+hosts = tls.example.com
+protocol = https
+methods = GET
+reason = read only
+"""
 CASES = """\
 # what the agent needs
 allow https://api.example.com/v1
@@ -101,6 +114,19 @@ def explain(r):
                     "db.example.com:5432")
     r.holds("an address is judged as the name's",
             done.stdout.startswith("refused: address_private\n"), done)
+    for target, method, reason in (
+            ("http://api.example.com/v2/acme/1", "GET", "allowed"),
+            ("http://api.example.com/v2/acme/1?x=/../", "POST", "allowed"),
+            ("http://api.example.com/v2/acme/1", "DELETE",
+             "method_not_allowed"),
+            ("http://api.example.com/v2/other", "GET", "path_not_allowed"),
+            ("http://api.example.com/v2/acme/%2e%2e/other", "GET",
+             "path_ambiguous"),
+            ("https://tls.example.com/", "GET", "inspection_required")):
+        done = penstock("explain", "--json", "--method", method,
+                        "requests.ini", target)
+        r.same("a request is judged: %s %s" % (method, target),
+               json.loads(done.stdout or "{}").get("reason"), reason)
     done = penstock("explain", "--json", "old.ini", "db.example.com:5432",
                     "evil.cdn.example.com")
     said = [json.loads(line) for line in done.stdout.splitlines()]
@@ -215,6 +241,7 @@ def main():
     with tempfile.TemporaryDirectory() as where:
         os.chdir(where)
         for name, text in (("old.ini", OLD), ("new.ini", NEW),
+                           ("requests.ini", REQUESTS),
                            ("wrong.ini", "[allow]\n"), ("good.cases", CASES),
                            ("broken.cases", BROKEN),
                            ("empty.cases", "# nothing\n")):
