@@ -8,6 +8,7 @@
  */
 #include "base/ip_addr.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -333,6 +334,14 @@ void ip_endpoint_text(const struct ip_endpoint *e,
 	    (unsigned)e->port);
 }
 
+static inline uint64_t load_be64(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return be64toh(v);
+}
+
 bool ip_addr_eq(const struct ip_addr *a, const struct ip_addr *b)
 {
 	return ip_addr_cmp(a, b) == 0;
@@ -340,9 +349,17 @@ bool ip_addr_eq(const struct ip_addr *a, const struct ip_addr *b)
 
 int ip_addr_cmp(const struct ip_addr *a, const struct ip_addr *b)
 {
+	uint64_t x, y;
+
 	if (a->family != b->family)
 		return a->family < b->family ? -1 : 1;
-	return memcmp(a->b, b->b, sizeof(a->b));
+	x = load_be64(a->b);
+	y = load_be64(b->b);
+	if (x == y) {
+		x = load_be64(a->b + 8);
+		y = load_be64(b->b + 8);
+	}
+	return (x > y) - (x < y);
 }
 
 bool ip_net_has(const struct ip_net *net, const struct ip_addr *a)

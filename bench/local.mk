@@ -3,10 +3,12 @@ noinst_PROGRAMS += %D%/load %D%/match
 %C%_load_SOURCES = %D%/load.c
 %C%_match_SOURCES = %D%/match.c
 %C%_match_LDADD = rules/librules.a base/libbase.a $(RULES_LIBS) $(BASE_LIBS)
-EXTRA_DIST += %D%/README.md %D%/bench.py \
+EXTRA_DIST += %D%/README.md %D%/bench.py %D%/bench_match.py \
+	%D%/results-match.jsonl \
 	%D%/results-start.jsonl %D%/results-tunnels.jsonl
 
 # Beside the peers that are installed: apt-get install haproxy squid bubblewrap
+# dnsmasq-base unbound
 bench: all
 	PENSTOCK_BUILD='$(abs_top_builddir)' /usr/bin/python3 -B \
 		$(top_srcdir)/bench/bench.py $(BENCH)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_LIBRARIES += %D%/librules.a
-%C%_librules_a_CPPFLAGS = $(AM_CPPFLAGS) $(MD_CFLAGS)
+%C%_librules_a_CPPFLAGS = $(AM_CPPFLAGS) $(MD_CFLAGS) $(PSL_CFLAGS) \
+	$(IDN2_CFLAGS)
 %C%_librules_a_SOURCES = \
 	%D%/host_name.c %D%/host_name.h \
 	%D%/host_build.c \
+	%D%/host_idn.c %D%/host_idn.h \
 	%D%/host_list.c %D%/host_list.h \
 	%D%/host_marks.c %D%/host_marks.h \
 	%D%/host_record.h %D%/host_table.c %D%/host_table.h \
@@ -33,7 +35,7 @@ noinst_LIBRARIES += %D%/librules.a
 	%D%/rules_value.c %D%/rules_value.h \
 	%D%/span_tree.c %D%/span_tree.h
 
-RULES_LIBS = $(MD_LIBS)
+RULES_LIBS = $(MD_LIBS) $(PSL_LIBS) $(IDN2_LIBS)
 EXTRA_DIST += %D%/README.md
 rules_exampledir = $(docdir)/examples
 dist_rules_example_DATA = \

@@ -126,6 +126,11 @@ int rules_allow_text(struct str argument, unsigned ordinal, struct buf *out,
 		return -EINVAL;
 	err = a.is_address ? check_address(a.host, ret_why) :
 	      host_pattern_parse(a.host, false, &pattern, ret_why);
+	if (!err && !a.is_address) {
+		*ret_why = host_suffix_fault(pattern.kind,
+					     host_name_str(&pattern.name));
+		err = *ret_why ? -EINVAL : 0;
+	}
 	if (err)
 		return err;
 	if (!str_empty(a.port) &&

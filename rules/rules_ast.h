@@ -31,6 +31,7 @@ struct ast_host {
 	enum host_pattern_kind kind;
 	struct str name;		/* STR_NONE for HOST_ANY */
 	struct rules_place place;
+	const char *suffix_fault;	/* of an allow: a public suffix, or NULL */
 	bool twice;			/* the compiler's: was there already */
 };
 

@@ -103,6 +103,32 @@ static void check_requests(const struct ast_rule *r,
 			       "'protocol = http'", STR_ARG(r->name));
 }
 
+static void check_suffixes(const struct ast_rule *r,
+			   struct rules_report *report)
+{
+	char text[SHOWN_SIZE];
+	bool any = false;
+
+	for (const struct ast_host *h = r->hosts; h; h = h->next) {
+		any |= h->suffix_fault != NULL;
+		if (h->suffix_fault && !r->public_suffix)
+			report_error(report, h->place, "'%s%s' %s",
+				     host_pattern_front(h->kind),
+				     shown(h->name, text), h->suffix_fault);
+	}
+	if (!r->public_suffix)
+		return;
+	if (r->reason.place.line == 0)
+		report_error(report, r->suffix_place,
+			     "[allow %.*s] opens a public suffix; say why with "
+			     "'reason'", STR_ARG(r->name));
+	else if (!any && !r->lists)
+		report_warning(report, r->suffix_place,
+			       "[allow %.*s] has no public suffix among its "
+			       "hosts; take 'public_suffix' out",
+			       STR_ARG(r->name));
+}
+
 static void check_observe(const struct ast_rule *r,
 			  struct rules_report *report)
 {
@@ -206,6 +232,7 @@ void rules_check_each(const struct rules_ast *ast, struct rules_report *report)
 {
 	check_policy(ast, report);
 	for (const struct ast_rule *r = ast->rules; r; r = r->next) {
+		check_suffixes(r, report);
 		if (r->broken)
 			continue;
 		check_matches_something(r, report);

@@ -81,6 +81,11 @@ static int range_cmp(const void *a, const void *b)
 	return ip_addr_cmp(&x->lo, &y->lo);
 }
 
+static int addr_cmp(const void *a, const void *b)
+{
+	return ip_addr_cmp(a, b);
+}
+
 static unsigned family_bytes(const struct ip_addr *a)
 {
 	return a->family == IP_V4 ? 4 : 16;
@@ -134,6 +139,9 @@ static int compile_ranges(struct arena *arena, const struct ast_rule *ast,
 		if (addr_range_is_single(&r->r))
 			rule->single[rule->n_single++] = r->r.lo;
 	}
+	if (rule->n_single > 0)
+		qsort(rule->single, rule->n_single, sizeof(rule->single[0]),
+		      addr_cmp);
 	rule->n_ranges = join_ranges(rule->range, n);
 	return 0;
 }

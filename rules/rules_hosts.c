@@ -109,6 +109,13 @@ static bool tell_fault(const struct host_list *l, uint16_t source,
 	return report->errors > RULES_DIAGS_MAX;
 }
 
+static enum host_list_step look_at_suffix(struct host_list *l,
+					  const struct host_pattern *p)
+{
+	l->why = host_suffix_fault(p->kind, host_name_str(&p->name));
+	return l->why ? LIST_FAULT : LIST_HOST;
+}
+
 void rules_check_lists(const struct rules_ast *ast, struct rules_report *report)
 {
 	for (const struct ast_rule *r = ast->rules; r; r = r->next) {
@@ -120,6 +127,10 @@ void rules_check_lists(const struct rules_ast *ast, struct rules_report *report)
 			host_list_start(&reader, report->source[l->source].text,
 					r->deny);
 			while ((step = host_list_next(&reader, &pattern))) {
+				if (step == LIST_HOST && !r->deny &&
+				    !r->public_suffix)
+					step = look_at_suffix(&reader,
+							      &pattern);
 				if (step == LIST_FAULT &&
 				    tell_fault(&reader, l->source, report))
 					return;

@@ -37,8 +37,11 @@ static void add_host(struct parser *p, struct str word)
 	host->kind = pattern.kind;
 	if (pattern.kind != HOST_ANY)
 		host->name = keep(p, host_name_str(&pattern.name));
+	if (!p->rule->deny)
+		host->suffix_fault = host_suffix_fault(pattern.kind,
+						       host->name);
 	/* Columns are looked for when something is wrong, not for each word. */
-	host->place = here(p);
+	host->place = host->suffix_fault ? place_of(p, word) : here(p);
 	*p->rule->hosts_end = host;
 	p->rule->hosts_end = &host->next;
 	p->rule->n_hosts++;

@@ -70,9 +70,18 @@ struct judge {
 
 static bool names_itself(const struct rule *r, const struct ip_addr *a)
 {
-	for (size_t i = 0; i < r->n_single; i++) {
-		if (ip_addr_eq(&r->single[i], a))
+	size_t lo = 0, hi = r->n_single;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		int cmp = ip_addr_cmp(a, &r->single[mid]);
+
+		if (cmp == 0)
 			return true;
+		if (cmp < 0)
+			hi = mid;
+		else
+			lo = mid + 1;
 	}
 	return false;
 }
@@ -257,10 +266,10 @@ static bool takes_request(struct judge *j, const struct rule *r)
 	return why == REASON_ALLOWED;
 }
 
-static void weigh_allow(struct judge *j, const struct rule *r, unsigned rank)
+/* @passes: it lets the address pass, when there is one. */
+static void weigh_allow(struct judge *j, const struct rule *r, unsigned rank,
+			bool passes)
 {
-	bool passes = j->n_forms > 0 && lets_pass(j, r);
-
 	if (!rule_holds(r, j->now)) {
 		if (rule_has_port(r, j->port))
 			first(&j->ended, r);
@@ -315,7 +324,10 @@ static void on_allow_span(void *arg, const struct span *s)
 {
 	struct judge *j = arg;
 
-	weigh_allow(j, &j->rs->rule[s->owner], range_rank(&s->r));
+	const struct rule *r = &j->rs->rule[s->owner];
+
+	/* The span holds the address, and need not be looked for again. */
+	weigh_allow(j, r, range_rank(&s->r), !j->by_itself || lets_pass(j, r));
 }
 
 static void walk_spans(struct judge *j, const struct span_tree *tree,
@@ -482,7 +494,8 @@ static void walk(struct judge *j, struct str host)
 		if (r->deny)
 			weigh_deny(j, r);
 		else
-			weigh_allow(j, r, it.rank);
+			weigh_allow(j, r, it.rank,
+				    j->n_forms > 0 && lets_pass(j, r));
 	}
 	walk_spans(j, &j->rs->deny_spans, on_deny_span);
 	if (str_empty(host))

@@ -153,9 +153,12 @@ static void check_known(struct parser *p, const struct setting *s,
 static void check_host(struct parser *p, struct str word)
 {
 	struct host_pattern pattern;
-	const char *why;
+	const char *why = NULL;
 
-	if (host_pattern_parse(word, false, &pattern, &why) < 0)
+	if (host_pattern_parse(word, false, &pattern, &why) == 0)
+		why = host_suffix_fault(pattern.kind,
+					host_name_str(&pattern.name));
+	if (why)
 		bad_word(p, word, why);
 }
 

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "rules/host_idn.h"
+
 static int refuse(const char **ret_why, const char *why)
 {
 	*ret_why = why;
@@ -57,10 +59,6 @@ static const char *host_byte_fault(struct str word)
 	for (size_t i = 0; i < word.n; i++) {
 		unsigned char c = (unsigned char)word.p[i];
 
-		if (c >= 0x80)
-			return "has letters outside ASCII; write the A-label "
-			       "that DNS uses, which begins with \"xn--\" "
-			       "(idn2 NAME prints it)";
 		if (c < ' ' || c == 0x7f)
 			return "has a control byte in it";
 	}
@@ -134,11 +132,6 @@ static const char *host_name_fault(struct str name)
 	       "'_', and the last one is not a number";
 }
 
-static bool has_one_label(const struct host_name *h)
-{
-	return str_chr(host_name_str(h), '.') == h->n;
-}
-
 /* What an allow rule must not say, though it is well formed. */
 static const char *host_allow_fault(const struct host_pattern *p)
 {
@@ -148,12 +141,26 @@ static const char *host_allow_fault(const struct host_pattern *p)
 	if (host_name_is_local(host_name_str(&p->name)))
 		return "is never asked of the DNS, so that the rule could not "
 		       "match; use 'addresses'";
-	if (!has_one_label(&p->name))
+	return NULL;
+}
+
+const char *host_suffix_fault(enum host_pattern_kind kind, struct str name)
+{
+	bool below = kind == HOST_BELOW;
+
+	if (kind == HOST_ANY || !host_is_public_suffix(name))
 		return NULL;
-	if (p->kind == HOST_BELOW)
-		return "would allow a whole top-level domain; a wildcard needs "
-		       "at least two labels behind \"*.\"";
-	return "is a top-level domain alone; write the whole name of the host";
+	if (str_chr(name, '.') == name.n)
+		return below ? "would allow a whole top-level domain; a "
+			       "wildcard needs at least two labels behind "
+			       "\"*.\"" :
+			       "is a top-level domain alone; write the whole "
+			       "name of the host";
+	return below ? "would allow all that anybody registers there: a public "
+		       "suffix; name the hosts, or say 'public_suffix = yes' "
+		       "with a reason" :
+		       "is a public suffix, no host of anybody's own; name the "
+		       "host, or say 'public_suffix = yes' with a reason";
 }
 
 const char *host_pattern_front(enum host_pattern_kind kind)
@@ -172,6 +179,24 @@ static const char *host_pattern_fault(struct str word, struct str name)
 		fault = "begins with a dot; write *.NAME for all names below "
 			"NAME, and NAME itself if that is meant too";
 	return fault ? fault : host_name_fault(name);
+}
+
+/* Perhaps it has letters outside ASCII; else why it is no pattern. */
+static int name_fault(struct str word, struct str name, struct host_name *ret,
+		      const char **ret_why)
+{
+	const char *fault = host_byte_fault(word);
+	int err;
+
+	if (fault)
+		return refuse(ret_why, fault);
+	err = host_idn_parse(name, ret, ret_why);
+	if (err == -ENOENT)
+		return refuse(ret_why, host_pattern_fault(word, name));
+	/* Of a few hundred bytes; what cannot be had is not allowed. */
+	if (err == -ENOMEM)
+		return refuse(ret_why, "cannot be read: out of memory");
+	return err;
 }
 
 int host_pattern_parse(struct str word, bool deny, struct host_pattern *ret,
@@ -193,8 +218,9 @@ int host_pattern_parse(struct str word, bool deny, struct host_pattern *ret,
 			name = str_make(word.p + 2, word.n - 2);
 		}
 		/* What is wrong is looked for when it is known that it is. */
-		if (host_name_parse(name, &p.name) < 0)
-			return refuse(ret_why, host_pattern_fault(word, name));
+		if (host_name_parse(name, &p.name) < 0 &&
+		    name_fault(word, name, &p.name, &fault) < 0)
+			return refuse(ret_why, fault);
 	}
 	fault = deny ? NULL : host_allow_fault(&p);
 	if (fault)

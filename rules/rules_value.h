@@ -50,6 +50,13 @@ NODISCARD int host_pattern_parse(struct str word, bool deny,
 				 struct host_pattern *ret,
 				 const char **ret_why);
 
+/**
+ * host_suffix_fault() - Is it, or does it open, a name below which anybody may
+ *                       register?  What an allow must not, unless it says so
+ * Return: NULL, or words as @ret_why above
+ */
+const char *host_suffix_fault(enum host_pattern_kind kind, struct str name);
+
 /* One word of `addresses`: ADDRESS, ADDRESS/BITS or ADDRESS-ADDRESS. */
 NODISCARD int addr_range_parse(struct str word, bool deny,
 			       struct addr_range *ret, const char **ret_why);

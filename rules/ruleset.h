@@ -44,7 +44,7 @@ struct rule {
 	 * address of this host, is opened by its own only, never by a range
 	 * that merely holds it.
 	 */
-	struct ip_addr *single;
+	struct ip_addr *single;		/* sorted */
 	size_t n_single;
 	struct str *method, *path;	/* of requests; none: any */
 	size_t n_methods, n_paths;

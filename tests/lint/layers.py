@@ -40,7 +40,7 @@ HOMES = {
     # libnftnl is GPL-2+: the launcher alone links it.
     r"libnftnl/": ("netns-setup/ns_nft.c", "netns-setup/ns_nft_rules.c",
                    "netns-setup/ns_nft_list.c"),
-    r"(idn2|libpsl)\.h$": ("rules/host_name.c",),
+    r"(idn2|libpsl)\.h$": ("rules/host_idn.c",),
     r"jansson\.h$": ("audit/query.c",),
 }
 # Never with an event loop: they are tested and fuzzed without one.

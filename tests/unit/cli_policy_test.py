@@ -33,10 +33,11 @@ def main():
         expect("a valid file is told once, with its digest", good, 0,
                "good.ini: valid: unnamed@sha256:%s, 1 rule\n"
                % good.stdout.partition("sha256:")[2][:16])
-        bad = ('bad.ini:2:25: error: \'*.com\' would allow a whole top-level '
+        bad = ("bad.ini:3: error: unknown key 'port' in [allow web]; "
+               "did you mean 'ports'?\n"
+               'bad.ini:2:25: error: \'*.com\' would allow a whole top-level '
                'domain; a wildcard needs at least two labels behind "*."\n'
-               "bad.ini:3: error: unknown key 'port' in [allow web]; "
-               "did you mean 'ports'?\n2 errors\n")
+               "2 errors\n")
         expect("a mistake is told once, with line, column and mend",
                check("bad.ini"), 2, bad)
         expect("of several files the worst decides",

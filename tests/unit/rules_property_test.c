@@ -12,6 +12,7 @@
 #include "tests/unit/rules_kit.h"
 
 #define POLICIES	4000	/* or PENSTOCK_CASES: make stress */
+#define NOW		1800000000	/* in 2027 */
 #define QUESTIONS	60
 #define RULES_DRAWN	8
 #define HOSTS_DRAWN	3
@@ -35,10 +36,14 @@ struct drawn_rule {
 	struct drawn_range range[RANGES_DRAWN];
 	unsigned port[PORTS_DRAWN][2];
 	const char *protocol;		/* or NULL */
+	bool listed;			/* its hosts are in a list of their own */
+	bool observe;
+	enum { NEVER, ENDED, ENDS } end;
 };
 
 struct drawn {
 	bool observe;
+	bool revive;			/* as if no allow had ended */
 	unsigned n;
 	struct drawn_rule rule[RULES_DRAWN];
 };
@@ -147,6 +152,9 @@ static void draw_rule(struct drawn_rule *r, unsigned number)
 		r->protocol = protocols[draw(3)];
 	else if (draw(6) == 0 && !r->deny && r->n_ports > 0)
 		r->protocol = "tcp";
+	r->listed = r->n_hosts > 0 && draw(3) == 0;
+	r->observe = draw(8) == 0;
+	r->end = draw(5) == 0 ? ENDED : draw(5) == 0 ? ENDS : NEVER;
 }
 
 static void draw_policy(struct drawn *d)
@@ -171,32 +179,90 @@ static void add(struct buf *b, const char *fmt, ...)
 	assert_int_equal(buf_add(b, line, (size_t)n), 0);
 }
 
-static void write_policy(const struct drawn *d, struct buf *b)
-{
-	if (d->observe)
-		add(b, "[policy]\nmode = observe\n");
-	for (unsigned i = 0; i < d->n; i++) {
-		const struct drawn_rule *r = &d->rule[i];
+/* A policy and its lists of hosts, as sources. */
+struct written {
+	struct buf text[1 + RULES_DRAWN];
+	char word[1 + RULES_DRAWN][12];
+	struct rules_source source[1 + RULES_DRAWN];
+	size_t n;
+};
 
-		add(b, "[%s %s]\nreason = x\n", r->deny ? "deny" : "allow",
-		    r->name);
-		for (unsigned k = 0; k < r->n_hosts; k++) {
-			if (r->host[k].any)
-				add(b, "hosts = *\n");
-			else
-				add(b, "hosts = %s%s\n",
-				    r->host[k].wild ? "*." : "",
-				    r->host[k].name);
-		}
-		for (unsigned k = 0; k < r->n_ranges; k++)
-			add(b, "addresses = %s-%s\n", r->range[k].lo,
-			    r->range[k].hi);
-		for (unsigned k = 0; k < r->n_ports; k++)
-			add(b, "ports = %u-%u\n", r->port[k][0],
-			    r->port[k][1]);
-		if (r->protocol)
-			add(b, "protocol = %s\n", r->protocol);
+static uint32_t lines_in(const struct buf *b)
+{
+	struct str rest = buf_str(b), line;
+	uint32_t n = 0;
+
+	while (str_cut(&rest, '\n', &line))
+		n++;
+	return n;
+}
+
+static void write_hosts(const struct drawn_rule *r, const char *before,
+			struct buf *b)
+{
+	for (unsigned k = 0; k < r->n_hosts; k++) {
+		if (r->host[k].any)
+			add(b, "%s*\n", before);
+		else
+			add(b, "%s%s%s\n", before, r->host[k].wild ? "*." : "",
+			    r->host[k].name);
 	}
+}
+
+static void write_list(const struct drawn_rule *r, struct written *w)
+{
+	size_t i = w->n++;
+
+	print(w->word[i], sizeof(w->word[i]), "@%s", r->name);
+	add(&w->text[0], "hosts = %s\n", w->word[i]);
+	w->text[i] = (struct buf)BUF_INIT(1 << 16);
+	add(&w->text[i], "# of %s\n\n", r->name);
+	write_hosts(r, "", &w->text[i]);
+	w->source[i] = (struct rules_source){
+		.name = r->name, .text = buf_str(&w->text[i]),
+		.kind = RULES_SOURCE_HOSTS, .parent = 1,
+		.line = lines_in(&w->text[0]), .word = str_from(w->word[i]),
+	};
+}
+
+static void write_rule(const struct drawn_rule *r, struct written *w)
+{
+	struct buf *b = &w->text[0];
+
+	add(b, "[%s %s]\nreason = x\n", r->deny ? "deny" : "allow", r->name);
+	if (r->listed)
+		write_list(r, w);
+	else
+		write_hosts(r, "hosts = ", b);
+	for (unsigned k = 0; k < r->n_ranges; k++)
+		add(b, "addresses = %s-%s\n", r->range[k].lo, r->range[k].hi);
+	for (unsigned k = 0; k < r->n_ports; k++)
+		add(b, "ports = %u-%u\n", r->port[k][0], r->port[k][1]);
+	if (r->protocol)
+		add(b, "protocol = %s\n", r->protocol);
+	if (r->observe)
+		add(b, "mode = observe\n");
+	if (r->end != NEVER)
+		add(b, "expires = %s-01-01T00:00:00Z\n",
+		    r->end == ENDED ? "2020" : "2040");
+}
+
+static void write_policy(const struct drawn *d, struct written *w)
+{
+	*w = (struct written){ .n = 1 };
+	w->text[0] = (struct buf)BUF_INIT(1 << 16);
+	if (d->observe)
+		add(&w->text[0], "[policy]\nmode = observe\n");
+	for (unsigned i = 0; i < d->n; i++)
+		write_rule(&d->rule[i], w);
+	w->source[0].name = "drawn";
+	w->source[0].text = buf_str(&w->text[0]);
+}
+
+static void written_done(struct written *w)
+{
+	for (size_t i = 0; i < w->n; i++)
+		buf_done(&w->text[i]);
 }
 
 /* --- the naive matcher ---------------------------------------------------- */
@@ -297,6 +363,11 @@ static bool naive_lets(const struct drawn_rule *r, const struct ip_addr *a,
 	return naive_range(r, a, class == IP_METADATA);
 }
 
+static bool naive_holds(const struct drawn *d, const struct drawn_rule *r)
+{
+	return r->end != ENDED || (d->revive && !r->deny);
+}
+
 /* Of the allow rules that match, those of the highest rank. */
 static unsigned naive_best(const struct drawn *d, const char *host,
 			   unsigned port, const struct ip_addr *a,
@@ -310,6 +381,7 @@ static unsigned naive_best(const struct drawn *d, const char *host,
 		int rank = host ? naive_host(r, host) : 0;
 
 		if (r->deny || rank < 0 || !naive_port(r, port) ||
+		    !naive_holds(d, r) ||
 		    (!host && r->n_hosts > 0) ||
 		    (a && !naive_lets(r, a, class)))
 			continue;
@@ -332,7 +404,7 @@ static bool naive_named(const struct drawn *d, const char *host,
 	for (unsigned i = 0; i < d->n; i++) {
 		const struct drawn_rule *r = &d->rule[i];
 
-		if (r->deny)
+		if (r->deny || !naive_holds(d, r))
 			continue;
 		if (host ? naive_host(r, host) >= 0 :
 			   r->n_hosts == 0 && naive_range(r, a, false))
@@ -351,7 +423,8 @@ static unsigned naive_denies(const struct drawn *d, const char *host,
 	for (unsigned i = 0; i < d->n; i++) {
 		const struct drawn_rule *r = &d->rule[i];
 
-		if (!r->deny || !naive_port(r, port) ||
+		if (!r->deny || !naive_port(r, port) || !naive_holds(d, r) ||
+		    r->observe ||
 		    with_ranges != (r->n_ranges > 0))
 			continue;
 		if (r->n_hosts > 0 && naive_host(r, host ? host : "") < 0)
@@ -363,7 +436,7 @@ static unsigned naive_denies(const struct drawn *d, const char *host,
 	return found;
 }
 
-static struct naive naive_judge(const struct drawn *d, const char *host,
+static struct naive naive_rules(const struct drawn *d, const char *host,
 				unsigned port, const struct ip_addr *a)
 {
 	enum ip_class class = a ? ip_classify(a) : IP_PUBLIC;
@@ -391,17 +464,129 @@ static struct naive naive_judge(const struct drawn *d, const char *host,
 		v = (struct naive){ REASON_PORT_NOT_ALLOWED, false, 0 };
 	else if (!may)
 		v = (struct naive){ by_class, false, can };
-	if (v.reason == REASON_ALLOWED || !d->observe)
+	return v;
+}
+
+/* Allow rules that have ended and would take the name and port. */
+static unsigned naive_ended(const struct drawn *d, const char *host,
+			    unsigned port)
+{
+	unsigned found = 0;
+
+	for (unsigned i = 0; i < d->n; i++) {
+		const struct drawn_rule *r = &d->rule[i];
+
+		if (!r->deny && r->end == ENDED && naive_port(r, port) &&
+		    (host ? naive_host(r, host) >= 0 : r->n_hosts == 0))
+			found |= BIT(i);
+	}
+	return found;
+}
+
+/* Says of a refusal that only the end of a rule stands in the way. */
+static struct naive naive_end(const struct drawn *d, const char *host,
+			      unsigned port, const struct ip_addr *a)
+{
+	struct naive v = naive_rules(d, host, port, a);
+	struct drawn all = *d;
+
+	all.revive = true;
+	if (v.reason == REASON_ALLOWED || v.reason == REASON_HOST_DENIED ||
+	    v.reason == REASON_ADDRESS_DENIED)
+		return v;
+	if (naive_rules(&all, host, port, a).reason == REASON_ALLOWED ||
+	    (host && !naive_named(d, host, NULL) &&
+	     naive_ended(d, host, port)))
+		return (struct naive){ REASON_RULE_EXPIRED, false,
+				       naive_ended(d, host, port) };
+	return v;
+}
+
+/* A deny that only observes, the one that is met first. */
+static struct naive naive_watched(const struct drawn *d, const char *host,
+				  unsigned port, const struct ip_addr *a)
+{
+	struct naive v = { REASON_ALLOWED, true, 0 };
+	int best = -1;
+
+	for (unsigned i = 0; i < d->n; i++) {
+		const struct drawn_rule *r = &d->rule[i];
+		int rank = r->n_hosts > 0 ? naive_host(r, host ? host : "") : -1;
+
+		if (!r->deny || !r->observe || !naive_port(r, port) ||
+		    !naive_holds(d, r) || (r->n_hosts > 0 && rank < 0) ||
+		    (r->n_ranges > 0 && !(a && naive_range(r, a, false))))
+			continue;
+		/* Those of addresses alone come last, and in no order. */
+		if (rank == -1 && best == -1)
+			v.rules |= BIT(i);
+		else if (rank > best)
+			v.rules = BIT(i);
+		else
+			continue;
+		best = MAX(best, rank);
+		v.reason = r->n_ranges > 0 ? REASON_ADDRESS_DENIED :
+					     REASON_HOST_DENIED;
+	}
+	return v;
+}
+
+/* Allow rules that only observe, and would take it but for its port. */
+static unsigned naive_lenient(const struct drawn *d, const char *host,
+			      const struct ip_addr *a, enum ip_class class)
+{
+	unsigned found = 0;
+
+	for (unsigned i = 0; i < d->n; i++) {
+		const struct drawn_rule *r = &d->rule[i];
+
+		if (!r->deny && r->observe && naive_holds(d, r) &&
+		    (host ? naive_host(r, host) >= 0 : r->n_hosts == 0) &&
+		    (!a || naive_lets(r, a, class)))
+			found |= BIT(i);
+	}
+	return found;
+}
+
+static struct naive naive_judge(const struct drawn *d, const char *host,
+				unsigned port, const struct ip_addr *a)
+{
+	enum ip_class class = a ? ip_classify(a) : IP_PUBLIC;
+	unsigned by_addr = naive_denies(d, host, port, a, true);
+	unsigned can = naive_best(d, host, port, host ? NULL : a, IP_PUBLIC);
+	unsigned lenient = naive_lenient(d, host, a, class);
+	struct naive v = naive_end(d, host, port, a), watched;
+
+	if (v.reason == REASON_ALLOWED) {
+		watched = naive_watched(d, host, port, a);
+		return watched.reason == REASON_ALLOWED ? v : watched;
+	}
+	if (v.reason == REASON_PORT_NOT_ALLOWED && lenient)
+		return (struct naive){ v.reason, true, lenient };
+	if (!d->observe)
 		return v;
 	if (by_addr)
 		return (struct naive){ REASON_ADDRESS_DENIED, false, by_addr };
-	if (a && class != IP_PUBLIC && !may)
-		return (struct naive){ by_class, false, can };
+	if (a && class != IP_PUBLIC && !naive_best(d, host, port, a, class))
+		return (struct naive){ ip_class_reason(class), false, can };
 	v.would_deny = true;
 	return v;
 }
 
 /* --- comparing ------------------------------------------------------------ */
+
+static struct rules_answer ask_now(const struct ruleset *rs, const char *host,
+				   unsigned port, const struct ip_addr *addr)
+{
+	struct rules_question q = {
+		.host = str_from(host), .addr = addr, .port = (uint16_t)port,
+		.now = NOW,
+	};
+	struct rules_answer a;
+
+	rules_judge(rs, &q, &a);
+	return a;
+}
 
 static void compare(const struct drawn *d, const struct ruleset *rs,
 		    struct buf *text)
@@ -416,7 +601,7 @@ static void compare(const struct drawn *d, const struct ruleset *rs,
 	draw_name(host, 1);
 	draw_address(addr_text);
 	a = address(addr_text);
-	got = ask(rs, literal ? NULL : host, port, resolved ? addr_text : NULL);
+	got = ask_now(rs, literal ? NULL : host, port, resolved ? &a : NULL);
 	want = naive_judge(d, literal ? NULL : host, port,
 			   resolved ? &a : NULL);
 	for (unsigned i = 0; got.rule && i < d->n; i++) {
@@ -449,9 +634,9 @@ static void compare_name(const struct drawn *d, const struct ruleset *rs,
 
 	draw_name(host, 1);
 	for (size_t i = 0; i < ARRAY_SIZE(ports); i++)
-		open |= naive_judge(d, host, ports[i], NULL).reason ==
+		open |= naive_end(d, host, ports[i], NULL).reason ==
 			REASON_ALLOWED;
-	got = rules_judge_name(rs, str_from(host), 1, &a);
+	got = rules_judge_name(rs, str_from(host), NOW, &a);
 	if ((got == RULES_NAME_ALLOWED) != (open || d->observe) ||
 	    (a.reason == REASON_ALLOWED) != open)
 		fail_msg("name %s: got %d, %s, in:\n%s", host, got,
@@ -473,27 +658,25 @@ static void the_matcher_agrees_with_a_naive_one(void **state)
 
 	(void)state;
 	for (unsigned i = 1; i <= wanted; i++) {
-		struct buf text = BUF_INIT(1 << 16);
-		struct rules_source source = { .name = "drawn", .text = STR_NONE };
 		struct ruleset *rs = NULL;
 		struct drawn d = { 0 };
+		struct written w;
 
 		seed = i * UINT64_C(0x9e3779b97f4a7c15);
 		draw_policy(&d);
-		write_policy(&d, &text);
-		source.text = buf_str(&text);
+		write_policy(&d, &w);
 		/* Refused: two protocols would hang on an address. */
-		if (rules_compile(&source, 1, NULL, NULL, &rs) == 0) {
+		if (rules_compile(w.source, w.n, NULL, NULL, &rs) == 0) {
 			compiled++;
 			for (unsigned q = 0; q < QUESTIONS; q++) {
-				compare(&d, rs, &text);
-				compare_name(&d, rs, &text);
+				compare(&d, rs, &w.text[0]);
+				compare_name(&d, rs, &w.text[0]);
 			}
-			allowed += ask(rs, "a.x", 443, NULL).reason ==
+			allowed += ask_now(rs, "a.x", 443, NULL).reason ==
 				   REASON_ALLOWED;
 		}
 		rules_unref(rs);
-		buf_done(&text);
+		written_done(&w);
 	}
 	/* Or nothing was compared at all. */
 	assert_true(compiled > wanted / 2);
@@ -505,11 +688,9 @@ static void the_order_of_rules_permits_nothing(void **state)
 {
 	(void)state;
 	for (unsigned i = 1; i <= 500; i++) {
-		struct buf forth = BUF_INIT(1 << 16), back = BUF_INIT(1 << 16);
-		struct rules_source s[2] = { { .name = "forth" },
-					     { .name = "back" } };
 		struct ruleset *a = NULL, *b = NULL;
 		struct drawn d = { 0 }, turned;
+		struct written forth, back;
 
 		seed = i * UINT64_C(0xd1342543de82ef95);
 		draw_policy(&d);
@@ -518,24 +699,25 @@ static void the_order_of_rules_permits_nothing(void **state)
 			turned.rule[k] = d.rule[d.n - 1 - k];
 		write_policy(&d, &forth);
 		write_policy(&turned, &back);
-		s[0].text = buf_str(&forth);
-		s[1].text = buf_str(&back);
-		assert_int_equal(rules_compile(&s[0], 1, NULL, NULL, &a),
-				 rules_compile(&s[1], 1, NULL, NULL, &b));
+		assert_int_equal(
+			rules_compile(forth.source, forth.n, NULL, NULL, &a),
+			rules_compile(back.source, back.n, NULL, NULL, &b));
 		for (unsigned q = 0; a && q < QUESTIONS; q++) {
 			char host[32], addr[IP_TEXT_SIZE];
 			const char *name = draw(4) ? host : NULL;
 			unsigned port = draw_port();
+			struct ip_addr at;
 
 			draw_name(host, 1);
 			draw_address(addr);
-			assert_int_equal(ask(a, name, port, addr).reason,
-					 ask(b, name, port, addr).reason);
+			at = address(addr);
+			assert_int_equal(ask_now(a, name, port, &at).reason,
+					 ask_now(b, name, port, &at).reason);
 		}
 		rules_unref(a);
 		rules_unref(b);
-		buf_done(&forth);
-		buf_done(&back);
+		written_done(&forth);
+		written_done(&back);
 	}
 }
 
