@@ -6,18 +6,19 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/fd.h"
+#include "base/files.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "proxy/ctl_proto.h"
 #include "proxy/plug_check.h"
 #include "proxy/plug_peer.h"
 #include "rules/rules.h"
+#include "rules/rules_load.h"
 
 /* --- the table ----------------------------------------------------------------- */
 
@@ -129,14 +130,6 @@ static void dir_closep(DIR **d)
 		closedir(*d);
 }
 
-static int read_file(const char *path, struct buf *out)
-{
-	CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC |
-					 O_NONBLOCK | O_NOCTTY);
-
-	return fd < 0 ? -errno : fd_read_all(fd, out);
-}
-
 int policies_list(const char *dir, policies_list_fn *fn, void *arg)
 {
 	CLEANUP(dir_closep) DIR *d = opendir(dir);
@@ -165,13 +158,53 @@ struct reading {
 	void *arg;
 };
 
+/* The policy's own file is for whoever asked for it to tell of; those that it
+ * names are told of here, where they are read. */
+struct own_file {
+	const char *path;
+	int err;
+};
+
+static int read_file(void *arg, const char *path, struct buf *out)
+{
+	struct own_file *own = arg;
+	int err = files_read(NULL, path, out);
+
+	if (strcmp(path, own->path) == 0)
+		own->err = err;
+	return err;
+}
+
+static void on_load_fault(void *arg, const struct rules_diag *d)
+{
+	const struct own_file *own = arg;
+
+	if (!own->err)
+		log_error("%s:%u:%u: %s", d->file, d->line, d->column,
+			  d->message);
+}
+
 static int read_one(void *arg, struct str name, const char *path)
 {
 	CLEANUP(buf_done) struct buf text = BUF_INIT(PLUG_POLICY_MAX);
+	CLEANUP(rules_loaded_done) struct rules_loaded l = { .n_texts = 0 };
 	const struct reading *r = arg;
 	struct policy_file file = { .name = name, .path = path };
+	struct own_file own = { .path = path };
+	const struct rules_reader reader = {
+		.read = read_file, .list = files_list, .arg = &own,
+		.presets = PEN_DATADIR "/presets",
+	};
+	const struct rules_wanted wanted = { .policy = path };
 
-	file.err = read_file(path, &text);
+	file.err = rules_load(&reader, &wanted, on_load_fault, &own, &l);
+	if (own.err)
+		file.err = own.err;
+	/* Without what it names it is refused, with the place that names it. */
+	if (file.err == -EINVAL && !own.err && l.b.n > 0)
+		file.err = rules_bundle_write(l.b.source, 1, &text);
+	else if (file.err == 0)
+		file.err = rules_bundle_write(l.b.source, l.b.n, &text);
 	if (file.err == 0)
 		file.text = buf_str(&text);
 	return r->fn(r->arg, &file);

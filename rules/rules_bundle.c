@@ -108,6 +108,15 @@ static int take_name(struct rules_bundle *b, struct str name,
 	return 0;
 }
 
+static bool is_word(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		if ((unsigned char)s.p[i] <= ' ' || s.p[i] == 0x7f)
+			return false;
+	}
+	return s.n > 0;
+}
+
 /* The line above a part; @ret_bytes: of the part. */
 static int take_head(struct rules_bundle *b, struct str line,
 		     struct rules_source *s, unsigned long *ret_bytes)
@@ -123,7 +132,7 @@ static int take_head(struct rules_bundle *b, struct str line,
 		err = take_number(&line, b->n, &same);
 	if (!err)
 		err = take_number(&line, RULES_TEXT_MAX, ret_bytes);
-	if (!err && !str_cut(&line, ' ', &s->word))
+	if (!err && (!str_cut(&line, ' ', &s->word) || !is_word(s->word)))
 		err = -EINVAL;
 	if (!err)
 		err = take_name(b, line, s);

@@ -33,7 +33,8 @@ TESTS += $(FUZZ_TARGETS)
 endif
 
 FUZZ_TARGETS = %D%/record_fuzz %D%/dns_question_fuzz %D%/dns_answer_fuzz \
-	%D%/rules_fuzz %D%/rules_host_fuzz
+	%D%/rules_fuzz %D%/rules_host_fuzz %D%/rules_path_fuzz \
+	%D%/rules_bundle_fuzz
 check_PROGRAMS += $(FUZZ_TARGETS)
 include tests/fuzz/base.mk
 
@@ -60,6 +61,16 @@ include tests/fuzz/base.mk
 %C%_rules_host_fuzz_SOURCES = %D%/rules_host_fuzz.c $(FUZZ_MAIN)
 %C%_rules_host_fuzz_LDFLAGS = $(FUZZ_LINK)
 %C%_rules_host_fuzz_LDADD = rules/librules.a base/libbase.a $(RULES_LIBS) \
+	$(BASE_LIBS)
+
+%C%_rules_path_fuzz_SOURCES = %D%/rules_path_fuzz.c $(FUZZ_MAIN)
+%C%_rules_path_fuzz_LDFLAGS = $(FUZZ_LINK)
+%C%_rules_path_fuzz_LDADD = rules/librules.a base/libbase.a $(RULES_LIBS) \
+	$(BASE_LIBS)
+
+%C%_rules_bundle_fuzz_SOURCES = %D%/rules_bundle_fuzz.c $(FUZZ_MAIN)
+%C%_rules_bundle_fuzz_LDFLAGS = $(FUZZ_LINK)
+%C%_rules_bundle_fuzz_LDADD = rules/librules.a base/libbase.a $(RULES_LIBS) \
 	$(BASE_LIBS)
 include tests/fuzz/proxy.mk
 include tests/fuzz/daemon.mk

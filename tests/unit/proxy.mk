@@ -6,7 +6,7 @@ PROXY_TEST_LIBS = tests/unit/libpluglab.a tests/unit/libproxylab.a proxy/libprox
 	resolver/libresolver.a audit/libaudit.a rules/librules.a base/libbase.a \
 	$(PROXY_LIBS) $(RESOLVER_LIBS) $(AUDIT_LIBS) $(RULES_LIBS) $(BASE_LIBS) \
 	$(CMOCKA_LIBS)
-PROXY_TESTS = %D%/broker_test %D%/config_test %D%/host_addrs_test \
+PROXY_TESTS = %D%/policies_test %D%/broker_test %D%/config_test %D%/host_addrs_test \
 	%D%/isolate_test %D%/listener_test %D%/nflog_test \
 	%D%/plug_check_test %D%/plug_test %D%/worker_test
 check_PROGRAMS += $(PROXY_TESTS)
@@ -44,3 +44,6 @@ EXTRA_DIST += %D%/penstockd_test.py
 %C%_plug_test_SOURCES = %D%/plug_test.c
 %C%_plug_test_CPPFLAGS = $(PROXY_TEST_CPPFLAGS)
 %C%_plug_test_LDADD = $(PROXY_TEST_LIBS)
+%C%_policies_test_SOURCES = %D%/policies_test.c
+%C%_policies_test_CPPFLAGS = $(PROXY_TEST_CPPFLAGS)
+%C%_policies_test_LDADD = $(PROXY_TEST_LIBS)
