@@ -37,7 +37,6 @@ static void show_usage(void)
 	puts("Show what is in force: a policy with all that it includes, as one "
 	     "text:\n\n"
 	     "  penstock policy show --effective coding-agent.ini\n\n"
-	     "The text is a policy, too, and permits the same.\n\n"
 	     "Usage: penstock policy show [--effective] FILE\n");
 	opts_usage(&show_table);
 }

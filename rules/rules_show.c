@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "rules/rules_path.h"
 #include "rules/ruleset.h"
 
 #define NAMES_MAX	(1u << 30)	/* bytes of the names of hosts */
@@ -129,6 +130,47 @@ static int put_ports(const struct rule *r, struct buf *out)
 	return e ? e : buf_add_char(out, '\n');
 }
 
+/* RFC 3986 2.3, and what stands between segments and words. */
+static bool is_plain_in_path(char c)
+{
+	return ascii_is_digit(c) || (ascii_lower(c) >= 'a' &&
+	       ascii_lower(c) <= 'z') || (c && strchr("/-._~:@!$&'()+,=", c));
+}
+
+/* As it may be written: patterns are kept decoded. */
+static int put_path(struct str path, struct buf *out)
+{
+	int e = buf_printf(out, "%-*s = ", VALUE_COLUMN, "paths");
+
+	for (size_t i = 0; i < path.n && !e; i++) {
+		char c = path.p[i];
+
+		if (c == PATH_ANY_BYTES)
+			e = buf_add_char(out, '*');
+		else if (c == PATH_ANY_SEGMENTS)
+			e = buf_printf(out, "**");
+		else if (is_plain_in_path(c))
+			e = buf_add_char(out, c);
+		else
+			e = buf_printf(out, "%%%02X", (unsigned char)c);
+	}
+	return e ? e : buf_add_char(out, '\n');
+}
+
+static int put_request(const struct rule *r, struct buf *out)
+{
+	int e = 0;
+
+	for (size_t i = 0; i < r->n_methods && !e; i++)
+		e = buf_printf(out, "%-*s = %.*s\n", VALUE_COLUMN, "methods",
+			       STR_ARG(r->method[i]));
+	for (size_t i = 0; i < r->n_paths && !e; i++)
+		e = put_path(r->path[i], out);
+	if (!e && r->observe)
+		e = buf_printf(out, "%-*s = observe\n", VALUE_COLUMN, "mode");
+	return e;
+}
+
 static int put_words(const struct rules_rule_info *info, struct buf *out)
 {
 	char ends[CLOCK_RFC3339_SIZE];
@@ -167,6 +209,8 @@ static int put_rule(const struct ruleset *rs, size_t i, const struct hosts *h,
 	if (!e && r->protocol && !r->deny)
 		e = buf_printf(out, "%-*s = %s\n", VALUE_COLUMN, "protocol",
 			       r->protocol->name);
+	if (!e)
+		e = put_request(r, out);
 	return e ? e : put_words(&info, out);
 }
 

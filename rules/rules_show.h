@@ -14,7 +14,8 @@
  * @out:	a policy text is appended: defaults are spelled out, lists are
  *		sorted, and a comment says where each rule stands
  *
- * Compiled again, it permits the same.
+ * Compiled again, it permits the same; but what only a preset may say
+ * (hosts = *) and what needs a word of its own (public_suffix) is refused there.
  * Return: 0, -ENOSPC or -ENOMEM
  */
 NODISCARD int rules_show(const struct ruleset *rs, struct buf *out);

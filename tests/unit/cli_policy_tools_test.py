@@ -197,7 +197,7 @@ now host_denied
 
 
 def show(r):
-    for path in ["old.ini", "new.ini"] + sorted(
+    for path in ["old.ini", "new.ini", "requests.ini"] + sorted(
             glob.glob(RULES + "/examples/*.ini")):
         done = penstock("show", "--effective", path)
         with open("shown.ini", "w", encoding="utf-8") as out:
@@ -211,6 +211,12 @@ def show(r):
                 os.path.basename(path),
                 done.returncode == 0 and same.returncode == 0 and
                 rules(again.stdout) == rules(done.stdout), (done, same))
+
+
+    done = penstock("show", "requests.ini")
+    r.holds("methods and paths are shown",
+            "methods   = GET\nmethods   = POST\npaths     = /v2/acme/**\n"
+            in done.stdout, done.stdout)
 
 
 def learn(r):
