@@ -92,7 +92,10 @@ def test_the_digest_in_records_is_that_of_the_policy_file(as_user):
     alone = as_user.run("true")
     assert alone.records[0]["policy"] == "lab@sha256:" + digest
     # With --allow it is another policy, and has another digest.
-    more = as_user.run("true", options=["--allow", "more.example.net"])
+    extends = POLICY.replace("name = lab", "name = lab\nextend = yes")
+    digest = hashlib.sha256(extends.encode()).hexdigest()[:16]
+    more = as_user.run("true", policy=extends,
+                       options=["--allow", "more.example.net"])
     assert more.records[0]["policy"].startswith("lab@sha256:")
     assert digest not in more.records[0]["policy"]
 
