@@ -9,6 +9,7 @@
  */
 #include "base/mem.h"
 
+#include <malloc.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -18,6 +19,15 @@
 #define ARENA_ALIGN	alignof(max_align_t)
 #define LARGE_PAGE	(2u << 20)	/* of most machines */
 #define ARENA_CHUNK	4096	/* bytes of an ordinary chunk, head included */
+
+#ifndef __GLIBC__
+/* Other C libraries do it by themselves, or not at all. */
+static int malloc_trim(size_t pad)
+{
+	(void)pad;
+	return 0;
+}
+#endif
 
 static atomic_uint fail_in;	/* allocations until one fails; 0: none does */
 
@@ -72,6 +82,11 @@ void *mem_grow(void *p, size_t n, size_t size)
 void mem_free(void *p)
 {
 	free(p);
+}
+
+void mem_give_back(void)
+{
+	(void)malloc_trim(0);
 }
 
 void mem_prefer_large_pages(void *p, size_t size)

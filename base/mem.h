@@ -21,6 +21,11 @@ NODISCARD void *mem_new_array(size_t n, size_t size);	/* checks overflow */
 NODISCARD void *mem_grow(void *p, size_t n, size_t size);
 void mem_free(void *p);
 /*
+ * After much was freed that had been taken in small pieces: give whole pages of
+ * it back to the system.  It takes milliseconds.
+ */
+void mem_give_back(void);
+/*
  * Of a large block that is fresh and will be read here and there: have it in
  * large pages where the kernel can.  Only a hint, and none for a small one.
  */

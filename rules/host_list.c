@@ -4,13 +4,16 @@
  */
 #include "rules/host_list.h"
 
-void host_list_start(struct host_list *l, struct str text, bool deny)
+void host_list_start(struct host_list *l, struct str text, bool deny,
+		     bool suffixes)
 {
 	static const struct str bom = { "\xef\xbb\xbf", 3 };
 
 	if (str_starts(text, bom))
 		text = str_make(text.p + bom.n, text.n - bom.n);
-	*l = (struct host_list){ .rest = text, .deny = deny };
+	*l = (struct host_list){
+		.rest = text, .deny = deny, .suffixes = suffixes || deny,
+	};
 }
 
 /* The next line that says something, without blanks and CR at its ends. */
@@ -47,5 +50,11 @@ enum host_list_step host_list_next(struct host_list *l,
 	}
 	if (host_pattern_parse(l->word, l->deny, ret, &l->why) < 0)
 		return LIST_FAULT;
+	if (!l->suffixes) {
+		l->why = host_suffix_fault(ret->kind,
+					   host_name_str(&ret->name));
+		if (l->why)
+			return LIST_FAULT;
+	}
 	return LIST_HOST;
 }

@@ -14,6 +14,7 @@
 struct host_list {
 	struct str rest;
 	bool deny;
+	bool suffixes;		/* public suffixes are no fault */
 	/* of what was read last */
 	uint32_t line;
 	struct str text;	/* the whole line */
@@ -23,8 +24,12 @@ struct host_list {
 
 enum host_list_step { LIST_END, LIST_HOST, LIST_FAULT };
 
-/* @deny: of a deny rule, whose hosts may say more. */
-void host_list_start(struct host_list *l, struct str text, bool deny);
+/*
+ * @deny:	of a deny rule, whose hosts may say more
+ * @suffixes:	public suffixes may stand in it, or were looked for before
+ */
+void host_list_start(struct host_list *l, struct str text, bool deny,
+		     bool suffixes);
 /* @ret is set for LIST_HOST. */
 enum host_list_step host_list_next(struct host_list *l,
 				   struct host_pattern *ret);

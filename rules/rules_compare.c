@@ -439,7 +439,7 @@ static void list_walk_start(struct list_walk *w, const struct compare *c,
 			    const struct ast_list *list, const struct rule *r)
 {
 	host_list_start(&w->reader, c->report->source[list->source].text,
-			r->deny);
+			r->deny, true);
 	w->source = list->source;
 }
 

@@ -20,6 +20,8 @@
  */
 #define ARENA_PER_BYTE	64
 #define ARENA_BASE	(256u << 10)
+/* Bytes that a policy took while it was read, from which on it is worth it. */
+#define GIVE_BACK_FROM	(4u << 20)
 
 /* --- one rule ------------------------------------------------------------- */
 
@@ -399,6 +401,11 @@ int rules_compile(const struct rules_source *source, size_t n,
 	err = compile(&ast, &report, arena, ret);
 	if (!err)
 		arena = NULL;		/* it is the ruleset's now */
+	if (arena_used(scratch) > GIVE_BACK_FROM) {
+		arena_free(scratch);
+		scratch = NULL;
+		mem_give_back();
+	}
 	return err;
 }
 

@@ -109,13 +109,6 @@ static bool tell_fault(const struct host_list *l, uint16_t source,
 	return report->errors > RULES_DIAGS_MAX;
 }
 
-static enum host_list_step look_at_suffix(struct host_list *l,
-					  const struct host_pattern *p)
-{
-	l->why = host_suffix_fault(p->kind, host_name_str(&p->name));
-	return l->why ? LIST_FAULT : LIST_HOST;
-}
-
 void rules_check_lists(const struct rules_ast *ast, struct rules_report *report)
 {
 	for (const struct ast_rule *r = ast->rules; r; r = r->next) {
@@ -125,12 +118,8 @@ void rules_check_lists(const struct rules_ast *ast, struct rules_report *report)
 			struct host_list reader;
 
 			host_list_start(&reader, report->source[l->source].text,
-					r->deny);
+					r->deny, r->public_suffix);
 			while ((step = host_list_next(&reader, &pattern))) {
-				if (step == LIST_HOST && !r->deny &&
-				    !r->public_suffix)
-					step = look_at_suffix(&reader,
-							      &pattern);
 				if (step == LIST_FAULT &&
 				    tell_fault(&reader, l->source, report))
 					return;
@@ -205,7 +194,8 @@ static int plant_list(struct planting *p, const struct ast_rule *r,
 	size_t n = 0, done = 0;
 	int err = 0;
 
-	host_list_start(&reader, report->source[list->source].text, r->deny);
+	host_list_start(&reader, report->source[list->source].text, r->deny,
+			r->public_suffix);
 	do {
 		struct ahead *a = &ahead[n % READ_AHEAD];
 

@@ -600,25 +600,35 @@ static uint32_t shut_until(const struct host_rules *start,
 	return s.until;
 }
 
+/* The first of these ports that no deny shuts, or 0. */
+static uint16_t open_from(const struct host_rules *start,
+			  const struct judge *j, const struct port_range *among)
+{
+	uint32_t port = among->lo;
+
+	while (port <= among->hi) {
+		uint32_t until = shut_until(start, j, port);
+
+		if (until == 0)
+			return (uint16_t)port;
+		port = until + 1;
+	}
+	return 0;
+}
+
 /* The first port of @r that no deny shuts, or 0. */
 static uint16_t open_port(const struct host_rules *start,
 			  const struct judge *j, const struct rule *r)
 {
-	for (size_t i = 0; i < r->n_ports; i++) {
-		uint32_t port = r->port[i].lo;
+	static const struct port_range all = { 1, UINT16_MAX };
+	uint16_t port = 0;
 
-		if (rule_is_limited(r) && !rule_is_seen(r, r->port[i].lo))
-			continue;
-
-		while (port <= r->port[i].hi) {
-			uint32_t until = shut_until(start, j, port);
-
-			if (until == 0)
-				return (uint16_t)port;
-			port = until + 1;
-		}
+	for (size_t i = 0; i < r->n_ports && port == 0; i++) {
+		if (!rule_is_limited(r) || rule_is_seen(r, r->port[i].lo))
+			port = open_from(start, j, &r->port[i]);
 	}
-	return 0;
+	/* What it would refuse for a port goes on. */
+	return port == 0 && r->observe ? open_from(start, j, &all) : port;
 }
 
 /* What the rules say of @host on any port. */
@@ -726,7 +736,6 @@ struct found {
 static void on_any_span(void *arg, const struct span *span)
 {
 	struct found *f = arg;
-
 	const struct rule *r = &f->j->rs->rule[span->owner];
 
 	f->any |= rule_holds(r, f->j->now) && !r->observe;

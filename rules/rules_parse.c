@@ -46,16 +46,15 @@ struct rules_place place_of(const struct parser *p, struct str part)
 {
 	const struct rules_source *s = parser_source(p);
 	struct str line;
-	size_t eq, at = 0;
 	struct rules_place place = here(p);
+	size_t eq, at;
 
 	/* What is not shown need not be looked for in a million lines. */
 	if (p->report->errors > RULES_DIAGS_MAX)
 		return place;
 	line = find_line(s->text, p->line);
 	eq = str_chr(line, '=');
-	if (s->kind != RULES_SOURCE_HOSTS)
-		at = MIN(eq, str_chr(line, ':')) + 1;
+	at = MIN(eq, str_chr(line, ':')) + 1;
 	while (at < line.n && (line.p[at] == ' ' || line.p[at] == '\t'))
 		at++;
 	at += (size_t)(part.p - p->value.p);

@@ -121,6 +121,43 @@ static void faults_of_a_list_have_their_place(void **state)
 		   "which are needed\n");
 }
 
+/* POL-12: a list is no way around what a rule must say. */
+static void a_public_suffix_in_a_list_needs_a_word_too(void **state)
+{
+	struct with_lists w = {
+		.policy = "[allow a]\nhosts = @list-0\n",
+		.list = { "*.com\nco.uk\n*.co.uk\nexample.co.uk\n" },
+		.at = { 2 },
+	};
+	struct rules_answer a;
+	struct ruleset *rs;
+
+	(void)state;
+	check_told(&w, false,
+		   "list-0:1:1: error: '*.com' would allow a whole top-level "
+		   "domain; a wildcard needs at least two labels behind "
+		   "\"*.\"\n"
+		   "list-0:2:1: error: 'co.uk' is a public suffix, no host of "
+		   "anybody's own; name the host, or say 'public_suffix = yes' "
+		   "with a reason\n"
+		   "list-0:3:1: error: '*.co.uk' would allow all that anybody "
+		   "registers there: a public suffix; name the hosts, or say "
+		   "'public_suffix = yes' with a reason\n");
+	w.policy = "[allow a]\nhosts = @list-0\npublic_suffix = yes\n"
+		   "reason = a test\n";
+	w.list[0] = "*.co.uk\n";
+	rs = compile_quiet(&w);
+	a = ask(rs, "example.co.uk", 443, NULL);
+	assert_int_equal(a.reason, REASON_ALLOWED);
+	rules_unref(rs);
+	/* A deny may say it. */
+	w.policy = "[deny a]\nhosts = @list-0\n";
+	rs = compile_quiet(&w);
+	a = ask(rs, "example.co.uk", 443, NULL);
+	assert_int_equal(a.reason, REASON_HOST_DENIED);
+	rules_unref(rs);
+}
+
 static void they_are_told_beside_those_of_the_policy(void **state)
 {
 	static const struct with_lists w = {
@@ -344,6 +381,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_list_has_a_host_a_line),
 		cmocka_unit_test(faults_of_a_list_have_their_place),
+		cmocka_unit_test(a_public_suffix_in_a_list_needs_a_word_too),
 		cmocka_unit_test(they_are_told_beside_those_of_the_policy),
 		cmocka_unit_test(of_endless_faults_some_are_told),
 		cmocka_unit_test(an_empty_list_opens_nothing),

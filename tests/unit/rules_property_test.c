@@ -633,9 +633,14 @@ static void compare_name(const struct drawn *d, const struct ruleset *rs,
 	char host[32];
 
 	draw_name(host, 1);
-	for (size_t i = 0; i < ARRAY_SIZE(ports); i++)
-		open |= naive_end(d, host, ports[i], NULL).reason ==
-			REASON_ALLOWED;
+	for (size_t i = 0; i < ARRAY_SIZE(ports); i++) {
+		struct naive end = naive_end(d, host, ports[i], NULL);
+
+		/* What an allow only observes goes on, and needs its name. */
+		open |= end.reason == REASON_ALLOWED ||
+			(end.reason == REASON_PORT_NOT_ALLOWED &&
+			 naive_lenient(d, host, NULL, IP_PUBLIC));
+	}
 	got = rules_judge_name(rs, str_from(host), NOW, &a);
 	if ((got == RULES_NAME_ALLOWED) != (open || d->observe) ||
 	    (a.reason == REASON_ALLOWED) != open)

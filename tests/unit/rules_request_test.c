@@ -217,6 +217,15 @@ static void an_allow_that_observes_says_what_it_would_refuse(void **state)
 	a = ask(rs, "b.example", 80, NULL);
 	assert_false(rules_passes(&a));
 	rules_unref(rs);
+	/* What goes on must have been found by its name. */
+	rs = compile_good("[allow a]\nhosts = a.example\nprotocol = https\n"
+			  "paths = /x\nmode = observe\nreason = trial\n");
+	a = ask(rs, "a.example", 443, NULL);
+	assert_true(rules_passes(&a));
+	assert_int_equal(a.reason, REASON_INSPECTION_REQUIRED);
+	assert_int_equal(rules_judge_name(rs, STR("a.example"), 1, &a),
+			 RULES_NAME_ALLOWED);
+	rules_unref(rs);
 }
 
 static struct ruleset *compile_preset(const char *name, const char *text,

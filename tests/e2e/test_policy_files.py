@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Policies of several files, what --allow may add, and rules about requests."""
+import os
+
+from conftest import POLICY
+
+# The lab's origins have documentation addresses.
+OPENED = """addresses = 203.0.113.0/24 2001:db8:3::/48
+reason = the lab
+owner = tests
+"""
+
+
+def put(where, name, text):
+    path = os.path.join(where, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(text)
+    return path
+
+
+def test_includes_and_lists_are_read_by_the_launcher(penstock, lab):
+    where = lab.workdir("policies-%s" % (penstock.uid or "root"), None)
+    put(where, "parts/common.ini",
+        "[allow web]\nhosts = @hosts.txt\n" + OPENED)
+    put(where, "parts/hosts.txt", "# the lab\nweb.example.com\n")
+    path = put(where, "p.ini", "[policy]\nname = joined\n"
+               "include = parts/common.ini\n"
+               "[deny d]\nhosts = *.example.net\n")
+    got = penstock.curl("https://web.example.com/hello", policy=None,
+                        options=["--policy", path])
+    assert (got.code, got.out) == (0, "lab GET /hello host=web.example.com\n")
+    # The command cannot write what the next run is allowed by.
+    got = penstock.sh("for f in %s/p.ini %s/parts/*; do : >>$f && echo wrote;"
+                      " done; true" % (where, where), policy=None,
+                      options=["--policy", path])
+    assert got.out == ""
+    os.unlink(os.path.join(where, "parts/hosts.txt"))
+    got = penstock.sh("echo started", policy=None, options=["--policy", path])
+    assert (got.code, got.out) == (125, "")
+    assert "parts/common.ini:2:9: error: cannot read" in got.err
+
+
+def test_allow_adds_to_a_file_only_where_it_says_so(as_user):
+    got = as_user.sh("echo started", options=["--allow", "x.example.com"])
+    assert (got.code, got.out) == (125, "")
+    assert "--allow: error: would add to" in got.err
+    assert "extend = yes" in got.err
+    got = as_user.sh("echo started", policy="[policy]\nextend = yes\n",
+                     options=["--allow", "x.example.com"])
+    assert (got.code, got.out) == (0, "started\n")
+
+
+def test_methods_and_paths_are_enforced_on_what_is_in_the_clear(penstock):
+    # POL-22
+    policy = ("[policy]\nname = requests\n[allow web]\n"
+              "hosts = web.example.com\nprotocol = http\nmethods = GET\n"
+              "paths = /public/**\n" + OPENED)
+    url = "http://web.example.com"
+    got = penstock.curl(url + "/public/a", policy=policy)
+    assert (got.code, got.out) == (
+        0, "lab GET /public/a host=web.example.com\n")
+    for path, method, status, reason in (
+            ("/secret", "GET", 403, "path_not_allowed"),
+            ("/public/a", "POST", 403, "method_not_allowed"),
+            ("/public/../secret", "GET", 400, "path_ambiguous"),
+            ("/public/%2e%2e/secret", "GET", 400, "path_ambiguous"),
+            ("//public/..//secret", "GET", 400, "path_ambiguous"),
+            ("/public/..;a/secret", "GET", 400, "path_ambiguous"),
+            ("/public/%2e%2e%2fsecret", "GET", 400, "path_ambiguous")):
+        got = penstock.curl("-i", "--path-as-is", "-X", method, url + path,
+                            policy=policy)
+        assert "HTTP/1.1 %d %s" % (status, reason) in got.out, (path, got.out)
+        assert "lab " not in got.out
+        requests = got.flows(ev="http")
+        assert [r["reason"] for r in requests] == [reason]
+        assert got.flows(ev="flow_open") == []
+    got = penstock.curl("-i", "-H", "X-HTTP-Method-Override: DELETE",
+                        url + "/public/a", policy=policy)
+    assert "400 path_ambiguous" in got.out
+
+
+def test_requests_that_cannot_be_seen_are_refused(as_user):
+    policy = ("[policy]\nname = requests\n[allow web]\n"
+              "hosts = web.example.com\nmethods = GET\n" + OPENED)
+    got = as_user.curl("https://web.example.com/", policy=policy)
+    assert got.code == 56 and "403" in got.err
+    assert got.denied() == {("web.example.com", 443, "inspection_required")}
+    got = as_user.curl("http://web.example.com/x", policy=policy)
+    assert (got.code, got.out) == (0, "lab GET /x host=web.example.com\n")
+
+
+def test_a_rule_may_be_tried_before_it_refuses(as_user):
+    policy = POLICY + ("\n[deny trial]\nhosts = web.example.com\n"
+                       "mode = observe\nreason = to see who uses it\n")
+    got = as_user.curl("https://web.example.com/hello", policy=policy)
+    assert got.code == 0, got.err
+    opened = got.flows(ev="flow_open", host="web.example.com")
+    assert [r["act"] for r in opened] == ["would_deny"], opened
+    assert [r["rule"] for r in opened] == ["trial"]
+
+
+def test_an_expired_rule_says_so(as_user):
+    policy = ("[allow web]\nhosts = web.example.com\nexpires = 2000-01-01\n" +
+              OPENED)
+    got = as_user.curl("https://web.example.com/", policy=policy)
+    assert got.code == 56
+    assert got.denied() == {("web.example.com", 443, "rule_expired")}
