@@ -60,6 +60,21 @@ size_t str_chr(struct str s, char c)
 	return at ? (size_t)(at - s.p) : s.n;
 }
 
+size_t str_find(struct str s, struct str what)
+{
+	const char *at = s.n ? memmem(s.p, s.n, what.p, what.n) : NULL;
+
+	return at ? (size_t)(at - s.p) : s.n;
+}
+
+int str_cmp(struct str a, struct str b)
+{
+	size_t n = MIN(a.n, b.n);
+	int c = n ? memcmp(a.p, b.p, n) : 0;
+
+	return c || a.n == b.n ? c : a.n < b.n ? -1 : 1;
+}
+
 bool str_cut(struct str *rest, char sep, struct str *ret)
 {
 	size_t at;

@@ -62,6 +62,10 @@ struct str str_trim(struct str s);	/* SP and HTAB at both ends */
  * Return: the index, or @s.n when it does not stand there
  */
 size_t str_chr(struct str s, char c);
+/* Where @what, which is not empty, first stands in @s, or @s.n. */
+size_t str_find(struct str s, struct str what);
+/* Below, at or above 0 as @a sorts before, with or behind @b: by bytes. */
+int str_cmp(struct str a, struct str b);
 
 /**
  * str_cut() - Take what stands before the first @sep off the front of @rest

@@ -53,16 +53,14 @@ static void policy_fault(struct load *l, const char *path, const char *why)
 static unsigned column_of(const struct load *l, struct str word)
 {
 	struct str rest = l->l->b.source[l->at].text, line = STR_NONE;
+	size_t at;
 
 	for (unsigned i = 0; i < l->line; i++) {
 		if (!str_cut(&rest, '\n', &line))
 			return 0;
 	}
-	for (size_t i = 0; !str_empty(word) && i + word.n <= line.n; i++) {
-		if (memcmp(line.p + i, word.p, word.n) == 0)
-			return (unsigned)i + 1;
-	}
-	return 0;
+	at = str_empty(word) ? line.n : str_find(line, word);
+	return at < line.n ? (unsigned)at + 1 : 0;
 }
 
 PRINTF(3, 4)

@@ -27,14 +27,13 @@ static struct str from(struct str s, size_t at)
 static bool find_scheme(struct str text, struct str *ret_scheme,
 			struct str *ret_rest)
 {
-	for (size_t i = 0; i + 3 <= text.n; i++) {
-		if (memcmp(text.p + i, "://", 3) != 0)
-			continue;
-		*ret_scheme = str_make(text.p, i);
-		*ret_rest = from(text, i + 3);
-		return true;
-	}
-	return false;
+	size_t at = str_find(text, STR("://"));
+
+	if (at == text.n)
+		return false;
+	*ret_scheme = str_make(text.p, at);
+	*ret_rest = from(text, at + 3);
+	return true;
 }
 
 static int take_scheme(struct str scheme, struct rules_target *ret,

@@ -92,11 +92,9 @@ static const char *host_form_fault(struct str word)
 	if (word.p[0] == '[')
 		return "is an address, not a name; write it under 'addresses', "
 		       "without brackets";
-	for (size_t i = 0; i + 2 < word.n; i++) {
-		if (memcmp(word.p + i, "://", 3) == 0)
-			return "is a URL; write its host alone, and 'ports' or "
-			       "'protocol' where they are not the web's";
-	}
+	if (str_find(word, STR("://")) < word.n)
+		return "is a URL; write its host alone, and 'ports' or "
+		       "'protocol' where they are not the web's";
 	if (has_any(word, "/"))
 		return "has a path in it; write the host alone";
 	if (has_any(word, ":"))

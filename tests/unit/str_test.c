@@ -75,6 +75,23 @@ static void prefix_and_suffix_need_not_fit(void **state)
 	assert_true(str_ends(STR("c"), STR_NONE));
 }
 
+static void a_text_is_found_and_sorted(void **state)
+{
+	(void)state;
+	assert_int_equal(str_find(STR("a://b"), STR("://")), 1);
+	assert_int_equal(str_find(STR("a:/b"), STR("://")), 4);
+	assert_int_equal(str_find(STR("://"), STR("://")), 0);
+	assert_int_equal(str_find(STR_NONE, STR("x")), 0);
+	assert_true(str_cmp(STR("a"), STR("b")) < 0);
+	assert_true(str_cmp(STR("b"), STR("a")) > 0);
+	assert_true(str_cmp(STR("a"), STR("ab")) < 0);
+	assert_true(str_cmp(STR("ab"), STR("a")) > 0);
+	assert_true(str_cmp(STR_NONE, STR("a")) < 0);
+	assert_int_equal(str_cmp(STR("ab"), STR("ab")), 0);
+	assert_int_equal(str_cmp(STR_NONE, STR("")), 0);
+	assert_true(str_cmp(STR("\xff"), STR("a")) > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -83,6 +100,7 @@ int main(void)
 		cmocka_unit_test(numbers_are_digits_only_and_bounded),
 		cmocka_unit_test(comparing_without_case_is_ascii_only),
 		cmocka_unit_test(prefix_and_suffix_need_not_fit),
+		cmocka_unit_test(a_text_is_found_and_sorted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
