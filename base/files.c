@@ -16,7 +16,9 @@ int files_read(void *unused, const char *path, struct buf *out)
 {
 	CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY |
 					 O_NONBLOCK);
+	size_t before = out->n;
 	struct stat st;
+	int e;
 
 	(void)unused;
 	if (fd < 0 || fstat(fd, &st) < 0)
@@ -28,7 +30,11 @@ int files_read(void *unused, const char *path, struct buf *out)
 	/* <(command) of a shell: its writer may still be at work. */
 	if (S_ISFIFO(st.st_mode) && fd_set_nonblock(fd, false) < 0)
 		return -EINVAL;
-	return fd_read_all(fd, out);
+	e = fd_read_all(fd, out);
+	/* Nobody writes there: that is not the same as an empty file. */
+	if (!e && S_ISFIFO(st.st_mode) && out->n == before)
+		return -ENODATA;
+	return e;
 }
 
 static void dir_closep(DIR **d)

@@ -50,7 +50,8 @@ static void diff_usage(void)
 	puts("Say what a new policy makes reachable and what it takes away:\n\n"
 	     "  penstock policy diff old.ini new.ini\n\n"
 	     "Policies are compared by what they permit, not by their texts; a "
-	     "mode of observing\npermits nothing here.  Exit status: 0 no "
+	     "mode of observing\npermits nothing here.  Of requests, a sample "
+	     "of each pattern of paths is tried.  Exit status: 0 no "
 	     "difference, 1 some, 2 a policy is wrong.\n\n"
 	     "Usage: penstock policy diff [OPTIONS] OLD NEW\n");
 	opts_usage(&diff_table);
@@ -95,6 +96,10 @@ static int put_where(const struct rules_change *c, struct buf *out)
 		if (!e)
 			e = put_addrs(c, out);
 	}
+	if (!e && c->path.n > 0)
+		e = buf_printf(out, "  %.*s %.*s", STR_ARG(c->method.n > 0 ?
+			       c->method : STR("any method")),
+			       STR_ARG(c->path));
 	return e;
 }
 
@@ -145,6 +150,8 @@ static int json_change(const struct shown_diff *d, const struct rules_change *c,
 	}
 	json_uint(&j, "port_from", c->port_lo);
 	json_uint(&j, "port_to", c->port_hi);
+	json_str_opt(&j, "method", c->method);
+	json_str_opt(&j, "path", c->path);
 	json_cstr(&j, "reason", reason_word(c->reason));
 	json_object_begin(&j, "rule");
 	json_cstr(&j, "name", info.name);

@@ -9,7 +9,8 @@
  * host pattern, at the ends of a span of ports, at the ends of a range of
  * addresses or of an address class.  Between two such cuts all points are
  * judged alike, so one of them stands for all.  A wildcard is tried with a
- * name below it that no pattern has.
+ * name below it that no pattern has.  Of each host, what differs by name and
+ * port is told first; where that agrees, addresses and requests are tried.
  */
 #include "rules/rules_diff.h"
 
@@ -19,7 +20,10 @@
 
 #include "base/ip_class.h"
 #include "base/mem.h"
+#include "rules/rules_path.h"
 #include "rules/ruleset.h"
+
+#define SAMPLE_MAX	(3 * RULES_PATH_MAX)	/* percent-encoded */
 
 /* Nobody's label: 27 bytes, so that no list has it by chance. */
 #define NAMES_MAX	(1u << 30)	/* bytes of the names of hosts */
@@ -41,7 +45,10 @@ struct diff {
 	struct pattern *pattern;
 	size_t n_patterns, max_patterns;
 	uint32_t *port;			/* where a span begins */
+	bool *told;			/* by port: differs by name already */
 	size_t n_ports;
+	struct str *method, *path;	/* that requests are tried with */
+	size_t n_methods, n_paths;
 	struct ip_addr *addr;		/* where a range begins */
 	size_t n_addrs;
 	bool ranges;			/* some rule has addresses */
@@ -64,14 +71,16 @@ static int by_addr(const void *a, const void *b)
 	return ip_addr_cmp(a, b);
 }
 
+static int by_text(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
 static int by_pattern(const void *a, const void *b)
 {
 	const struct pattern *x = a, *y = b;
-	size_t n = MIN(x->name.n, y->name.n);
-	int c = n ? memcmp(x->name.p, y->name.p, n) : 0;
+	int c = str_cmp(x->name, y->name);
 
-	if (c == 0 && x->name.n != y->name.n)
-		c = x->name.n < y->name.n ? -1 : 1;
 	return c ? c : (int)x->wild - (int)y->wild;
 }
 
@@ -110,7 +119,8 @@ static int cut_ports(struct diff *d)
 			d->port[kept++] = d->port[i];
 	}
 	d->n_ports = kept;
-	return 0;
+	d->told = mem_new_array(kept, sizeof(*d->told));
+	return d->told ? 0 : -ENOMEM;
 }
 
 static uint16_t port_end(const struct diff *d, size_t i)
@@ -313,23 +323,23 @@ static void note(struct diff *d, const struct rules_change *c)
 	d->is_open = true;
 }
 
-static void judge_port(struct diff *d, struct rules_question *q, size_t port,
-		       struct rules_change *c)
+/* What both say of @q goes to @a; do they differ? */
+static bool differ(const struct diff *d, const struct rules_question *q,
+		   struct rules_answer a[2])
 {
-	struct rules_answer a[2];
-	bool may[2];
-
-	q->port = (uint16_t)d->port[port];
-	for (unsigned s = 0; s < 2; s++) {
+	for (unsigned s = 0; s < 2; s++)
 		rules_judge(d->set[s], q, &a[s]);
-		may[s] = a[s].reason == REASON_ALLOWED;
-	}
-	if (may[0] == may[1])
-		return;
-	c->gained = may[1];
-	c->reason = a[may[1] ? 0 : 1].reason;
-	c->rule = a[may[1] ? 1 : 0].rule_number;
-	c->port_lo = q->port;
+	return (a[0].reason == REASON_ALLOWED) !=
+	       (a[1].reason == REASON_ALLOWED);
+}
+
+static void note_port(struct diff *d, const struct rules_answer a[2],
+		      size_t port, struct rules_change *c)
+{
+	c->gained = a[1].reason == REASON_ALLOWED;
+	c->reason = a[c->gained ? 0 : 1].reason;
+	c->rule = a[c->gained ? 1 : 0].rule_number;
+	c->port_lo = (uint16_t)d->port[port];
 	c->port_hi = port_end(d, port);
 	note(d, c);
 }
@@ -337,29 +347,16 @@ static void judge_port(struct diff *d, struct rules_question *q, size_t port,
 static void judge_ports(struct diff *d, struct rules_question *q,
 			struct rules_change *c)
 {
-	for (size_t i = 0; i < d->n_ports && !d->stopped; i++)
-		judge_port(d, q, i, c);
-	tell(d);
-}
-
-/*
- * Of a name: the ranges in which the two differ although they agree on the
- * name, or differ on it and disagree with that.
- */
-static bool name_differs(const struct diff *d, struct rules_question *q)
-{
 	struct rules_answer a[2];
 
-	q->addr = NULL;
-	for (size_t i = 0; i < d->n_ports; i++) {
+	for (size_t i = 0; i < d->n_ports && !d->stopped; i++) {
 		q->port = (uint16_t)d->port[i];
-		rules_judge(d->set[0], q, &a[0]);
-		rules_judge(d->set[1], q, &a[1]);
-		if ((a[0].reason == REASON_ALLOWED) !=
-		    (a[1].reason == REASON_ALLOWED))
-			return true;
+		if (d->told[i] || !differ(d, q, a))
+			continue;
+		note_port(d, a, i, c);
+		d->told[i] = !q->addr;
 	}
-	return false;
+	tell(d);
 }
 
 static void judge_addrs(struct diff *d, struct rules_question *q,
@@ -371,6 +368,149 @@ static void judge_addrs(struct diff *d, struct rules_question *q,
 		c->hi = addr_end(d, i);
 		judge_ports(d, q, c);
 	}
+	q->addr = NULL;
+	c->lo.family = c->hi.family = IP_NONE;
+}
+
+/* --- requests ------------------------------------------------------------------- */
+
+/* The methods of @request's path in which the two differ; all: one change. */
+static void judge_methods(struct diff *d, struct rules_request *request,
+			  size_t port, struct rules_change *c)
+{
+	struct rules_answer a[2], first[2];
+	size_t gained = 0, lost = 0;
+
+	for (unsigned pass = 0; pass < 2 && !d->stopped; pass++) {
+		for (size_t m = 0; m < d->n_methods && !d->stopped; m++) {
+			request->method = d->method[m];
+			for (unsigned s = 0; s < 2; s++)
+				rules_judge_request(d->set[s], request, &a[s]);
+			if ((a[0].reason == REASON_ALLOWED) ==
+			    (a[1].reason == REASON_ALLOWED))
+				continue;
+			memcpy(first, a, sizeof(first));
+			gained += a[1].reason == REASON_ALLOWED;
+			lost += a[0].reason == REASON_ALLOWED;
+			if (pass == 0)
+				continue;
+			c->method = d->method[m];
+			note_port(d, a, port, c);
+			tell(d);
+		}
+		if (gained == d->n_methods || lost == d->n_methods) {
+			c->method = STR_NONE;
+			note_port(d, first, port, c);
+			tell(d);
+			return;
+		}
+		if (gained + lost == 0)
+			return;
+	}
+}
+
+/* Plain HTTP alone has requests to be seen. */
+static bool shows_requests(const struct rules_answer *a)
+{
+	return a->reason == REASON_ALLOWED && a->protocol &&
+	       a->protocol->speech == SPEECH_HTTP;
+}
+
+static void judge_requests(struct diff *d, struct rules_question *q,
+			   struct rules_change *c)
+{
+	struct rules_answer a[2];
+
+	for (size_t i = 0; i < d->n_ports && !d->stopped; i++) {
+		q->port = (uint16_t)d->port[i];
+		if (d->told[i] || differ(d, q, a) || !shows_requests(&a[0]) ||
+		    !shows_requests(&a[1]))
+			continue;
+		for (size_t k = 0; k < d->n_paths && !d->stopped; k++) {
+			struct rules_request request = {
+				.flow = *q, .target = d->path[k],
+			};
+
+			c->path = d->path[k];
+			judge_methods(d, &request, i, c);
+		}
+	}
+	c->path = c->method = STR_NONE;
+}
+
+static int add_sample(struct diff *d, struct str pattern)
+{
+	CLEANUP(buf_done) struct buf text = BUF_INIT(SAMPLE_MAX);
+	int e = rules_path_write(pattern, "any-name", "any-name/any-name",
+				 &text);
+
+	if (e)
+		return e == -ENOSPC ? 0 : e;	/* longer than any is judged */
+	d->path[d->n_paths] = arena_str(d->names, buf_str(&text));
+	return d->path[d->n_paths++].p ? 0 : -ENOMEM;
+}
+
+static void add_method(struct diff *d, struct str method)
+{
+	for (size_t i = 0; i < d->n_methods; i++) {
+		if (str_eq(d->method[i], method))
+			return;
+	}
+	d->method[d->n_methods++] = method;
+}
+
+static int add_requests(struct diff *d, const struct rule *r)
+{
+	int e = 0;
+
+	for (size_t i = 0; i < r->n_methods; i++)
+		add_method(d, r->method[i]);
+	for (size_t i = 0; i < r->n_paths && !e; i++)
+		e = add_sample(d, r->path[i]);
+	return e;
+}
+
+static void keep_samples(struct diff *d)
+{
+	size_t kept = 0;
+
+	qsort(d->path, d->n_paths, sizeof(*d->path), by_text);
+	for (size_t i = 0; i < d->n_paths; i++) {
+		if (kept == 0 || !str_eq(d->path[kept - 1], d->path[i]))
+			d->path[kept++] = d->path[i];
+	}
+	d->n_paths = kept;
+}
+
+/* Nothing where no rule speaks of requests. */
+static int cut_requests(struct diff *d)
+{
+	size_t methods = 0, paths = 0;
+	int e;
+
+	for (unsigned s = 0; s < 2; s++) {
+		for (size_t i = 0; i < d->set[s]->n_rules; i++) {
+			methods += d->set[s]->rule[i].n_methods;
+			paths += d->set[s]->rule[i].n_paths;
+		}
+	}
+	if (methods + paths == 0)
+		return 0;
+	d->method = mem_new_array(methods + 3, sizeof(*d->method));
+	d->path = mem_new_array(paths + 1, sizeof(*d->path));
+	if (!d->method || !d->path)
+		return -ENOMEM;
+	add_method(d, STR("GET"));
+	add_method(d, STR("HEAD"));
+	add_method(d, STR("ANY-OTHER"));
+	e = add_sample(d, STR("/any-name"));
+	for (unsigned s = 0; s < 2; s++) {
+		for (size_t i = 0; i < d->set[s]->n_rules && !e; i++)
+			e = add_requests(d, &d->set[s]->rule[i]);
+	}
+	if (!e)
+		keep_samples(d);
+	return e;
 }
 
 static void judge_pattern(struct diff *d, const struct pattern *p)
@@ -384,10 +524,12 @@ static void judge_pattern(struct diff *d, const struct pattern *p)
 		memcpy(name + sizeof(ANY_LABEL) - 1, p->name.p, p->name.n);
 		q.host = str_make(name, sizeof(ANY_LABEL) - 1 + p->name.n);
 	}
-	if (name_differs(d, &q))
-		judge_ports(d, &q, &c);
-	else if (p->ranged || d->nameless_deny)
+	memset(d->told, 0, d->n_ports * sizeof(*d->told));
+	judge_ports(d, &q, &c);
+	if (p->ranged || d->nameless_deny)
 		judge_addrs(d, &q, &c);
+	if (d->n_paths > 0)
+		judge_requests(d, &q, &c);
 }
 
 int rules_diff(const struct ruleset *from, const struct ruleset *to,
@@ -405,13 +547,20 @@ int rules_diff(const struct ruleset *from, const struct ruleset *to,
 		e = cut_ports(&d);
 	if (!e)
 		e = cut_addrs(&d);
+	if (!e)
+		e = cut_requests(&d);
 	for (size_t i = 0; !e && i < d.n_patterns && !d.stopped; i++)
 		judge_pattern(&d, &d.pattern[i]);
-	if (!e)
+	if (!e) {
+		memset(d.told, 0, d.n_ports * sizeof(*d.told));
 		judge_addrs(&d, &q, &c);
+	}
 	mem_free(d.pattern);
 	arena_free(d.names);
 	mem_free(d.port);
+	mem_free(d.told);
+	mem_free(d.method);
+	mem_free(d.path);
 	mem_free(d.addr);
 	return e;
 }

@@ -5,7 +5,8 @@
  * Not a comparison of texts: each host pattern, port and address at which two
  * rulesets could differ is judged by both, so that a rule that was moved,
  * renamed or split is no change, and one that a deny elsewhere undoes is none
- * either.
+ * either.  Of requests there is no end: they are tried with each method that is
+ * named and another, and with a sample of each pattern of paths and another.
  */
 #ifndef RULES_RULES_DIFF_H
 #define RULES_RULES_DIFF_H
@@ -26,6 +27,8 @@ struct rules_change {
 	struct str host;	/* empty: a flow without a name */
 	struct ip_addr lo, hi;	/* addresses, IP_NONE: as the classes have it */
 	uint16_t port_lo, port_hi;
+	struct str path;	/* of requests alone, a sample; empty: of flows */
+	struct str method;	/* with @path; empty: whatever it is */
 	enum reason reason;	/* why not, in the one that refuses */
 	size_t rule;		/* that permits, in the one that does */
 };

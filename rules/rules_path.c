@@ -377,3 +377,32 @@ bool rules_path_may_be_in(const struct rules_path *path, struct str pattern)
 	}
 	return false;
 }
+
+/* --- writing ---------------------------------------------------------------- */
+
+/* RFC 3986 2.3 and 3.3, less what a pattern or a policy text would read. */
+static bool is_plain(char c)
+{
+	return ascii_is_digit(c) || (ascii_lower(c) >= 'a' &&
+	       ascii_lower(c) <= 'z') || (c && strchr("/-._~:@!$&'()+,=", c));
+}
+
+int rules_path_write(struct str pattern, const char *bytes,
+		     const char *segments, struct buf *out)
+{
+	int e = 0;
+
+	for (size_t i = 0; i < pattern.n && !e; i++) {
+		char c = pattern.p[i];
+
+		if (c == PATH_ANY_BYTES)
+			e = buf_add_str(out, str_from(bytes));
+		else if (c == PATH_ANY_SEGMENTS)
+			e = buf_add_str(out, str_from(segments));
+		else if (is_plain(c))
+			e = buf_add_char(out, c);
+		else
+			e = buf_printf(out, "%%%02X", (unsigned char)c);
+	}
+	return e;
+}

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/buf.h"
 #include "base/compiler.h"
 #include "base/str.h"
 
@@ -44,6 +45,16 @@ NODISCARD int rules_path_read(struct str target, struct rules_path *ret);
  */
 NODISCARD int rules_path_pattern(struct str word, char *out, size_t *ret_n,
 				 const char **ret_why);
+
+/**
+ * rules_path_write() - A pattern as it may be written
+ * @bytes, @segments:	what stands for the two wildcards: "*" and "**", or a
+ *			sample of what they take
+ * @out:	appended; bytes that are not plain are percent-encoded
+ * Return: 0, -ENOSPC or -ENOMEM
+ */
+NODISCARD int rules_path_write(struct str pattern, const char *bytes,
+			       const char *segments, struct buf *out);
 
 /* Is every reading of the path one that the pattern takes?  Case counts. */
 bool rules_path_is_in(const struct rules_path *path, struct str pattern);

@@ -52,15 +52,17 @@ static int add_host(void *arg, size_t rule, enum host_pattern_kind kind,
 static int by_rule(const void *a, const void *b)
 {
 	const struct shown_host *x = a, *y = b;
-	size_t n = MIN(x->name.n, y->name.n);
 	int c;
 
 	if (x->rule != y->rule)
 		return x->rule < y->rule ? -1 : 1;
-	c = n ? memcmp(x->name.p, y->name.p, n) : 0;
-	if (c == 0 && x->name.n != y->name.n)
-		c = x->name.n < y->name.n ? -1 : 1;
+	c = str_cmp(x->name, y->name);
 	return c ? c : (int)x->kind - (int)y->kind;
+}
+
+static bool is_of(const struct hosts *h, size_t at, size_t rule)
+{
+	return at < h->n && h->host[at].rule == rule;
 }
 
 static int put_hosts(const struct hosts *h, size_t *at, size_t rule,
@@ -68,7 +70,7 @@ static int put_hosts(const struct hosts *h, size_t *at, size_t rule,
 {
 	int e = 0;
 
-	for (; *at < h->n && h->host[*at].rule == rule && !e; ++*at) {
+	for (; is_of(h, *at, rule) && !e; ++*at) {
 		const struct shown_host *s = &h->host[*at];
 
 		e = buf_printf(out, "%-*s = %s%.*s\n", VALUE_COLUMN, "hosts",
@@ -130,33 +132,6 @@ static int put_ports(const struct rule *r, struct buf *out)
 	return e ? e : buf_add_char(out, '\n');
 }
 
-/* RFC 3986 2.3, and what stands between segments and words. */
-static bool is_plain_in_path(char c)
-{
-	return ascii_is_digit(c) || (ascii_lower(c) >= 'a' &&
-	       ascii_lower(c) <= 'z') || (c && strchr("/-._~:@!$&'()+,=", c));
-}
-
-/* As it may be written: patterns are kept decoded. */
-static int put_path(struct str path, struct buf *out)
-{
-	int e = buf_printf(out, "%-*s = ", VALUE_COLUMN, "paths");
-
-	for (size_t i = 0; i < path.n && !e; i++) {
-		char c = path.p[i];
-
-		if (c == PATH_ANY_BYTES)
-			e = buf_add_char(out, '*');
-		else if (c == PATH_ANY_SEGMENTS)
-			e = buf_printf(out, "**");
-		else if (is_plain_in_path(c))
-			e = buf_add_char(out, c);
-		else
-			e = buf_printf(out, "%%%02X", (unsigned char)c);
-	}
-	return e ? e : buf_add_char(out, '\n');
-}
-
 static int put_request(const struct rule *r, struct buf *out)
 {
 	int e = 0;
@@ -164,8 +139,13 @@ static int put_request(const struct rule *r, struct buf *out)
 	for (size_t i = 0; i < r->n_methods && !e; i++)
 		e = buf_printf(out, "%-*s = %.*s\n", VALUE_COLUMN, "methods",
 			       STR_ARG(r->method[i]));
-	for (size_t i = 0; i < r->n_paths && !e; i++)
-		e = put_path(r->path[i], out);
+	for (size_t i = 0; i < r->n_paths && !e; i++) {
+		e = buf_printf(out, "%-*s = ", VALUE_COLUMN, "paths");
+		if (!e)
+			e = rules_path_write(r->path[i], "*", "**", out);
+		if (!e)
+			e = buf_add_char(out, '\n');
+	}
 	if (!e && r->observe)
 		e = buf_printf(out, "%-*s = observe\n", VALUE_COLUMN, "mode");
 	return e;
@@ -198,6 +178,12 @@ static int put_rule(const struct ruleset *rs, size_t i, const struct hosts *h,
 	int e;
 
 	rules_rule_info(rs, i + 1, &info);
+	/* Without its hosts it would speak of every host. */
+	if (r->has_hosts && !r->any_host && !is_of(h, *at, i + 1))
+		return buf_printf(out, "\n; %s:%u\n; [%s %s] has no host in "
+				  "its lists and matches nothing\n", info.file,
+				  info.line, r->deny ? "deny" : "allow",
+				  info.name);
 	e = buf_printf(out, "\n; %s:%u\n[%s %s]\n", info.file, info.line,
 		       r->deny ? "deny" : "allow", info.name);
 	if (!e)

@@ -187,6 +187,34 @@ now host_denied
     said = [json.loads(line) for line in done.stdout.splitlines()]
     r.same("the other way round", sorted(s["change"] for s in said),
            3 * ["gained"] + 4 * ["lost"])
+    with open("both.ini", "w", encoding="ascii") as out:
+        out.write(OLD.replace("10.0.0.0/24", "10.0.0.0/25")
+                  .replace("ports = 5432", "ports = 5432 5433"))
+    done = penstock("diff", "old.ini", "both.ini")
+    r.same("a port that is gained hides no address that is lost",
+           [line.partition("   ")[0] for line in done.stdout.splitlines()],
+           ["+ reachable  db.example.com port 5433",
+            "- no longer  db.example.com port 5432 at 10.0.0.128-10.0.0.255",
+            "1 gained, 1 lost"])
+    for change, wanted in (
+            (("GET POST", "GET"),
+             ["- no longer  api.example.com port 80  POST "
+              "/v2/acme/any-name/any-name"]),
+            (("/v2/acme/**", "/v2/acme/** /v3/*"),
+             ["+ reachable  api.example.com port 80  GET /v3/any-name",
+              "+ reachable  api.example.com port 80  HEAD /v3/any-name",
+              "+ reachable  api.example.com port 80  POST /v3/any-name"]),
+            (("methods = GET POST\n", ""),
+             ["+ reachable  api.example.com port 80  ANY-OTHER "
+              "/v2/acme/any-name/any-name"]),
+            (("paths = /v2/acme/**", "paths = /v2/acme/*/** /v2/acme/**"),
+             [])):
+        with open("requests2.ini", "w", encoding="ascii") as out:
+            out.write(REQUESTS.replace(*change))
+        done = penstock("diff", "requests.ini", "requests2.ini")
+        r.same("requests: %s becomes %s" % change,
+               [line.partition("   ")[0] for line in
+                done.stdout.splitlines()[:-1]], wanted)
     with open("moved.ini", "w", encoding="ascii") as out:
         head, *sections = OLD.split("[allow ")
         out.write(head + "".join("[allow x-" + s for s in sections[::-1]))
@@ -213,6 +241,24 @@ def show(r):
                 rules(again.stdout) == rules(done.stdout), (done, same))
 
 
+    open("none.txt", "w", encoding="ascii").close()
+    with open("hollow.ini", "w", encoding="ascii") as out:
+        out.write("[allow a]\nhosts = @none.txt\naddresses = 192.175.48.1\n"
+                  "ports = 443\nreason = r\n")
+    done = penstock("show", "hollow.ini")
+    with open("shown.ini", "w", encoding="ascii") as out:
+        out.write(done.stdout)
+    same = penstock("diff", "hollow.ini", "shown.ini")
+    r.same("a rule whose lists are empty does not widen when shown",
+           (same.returncode, "no host in its lists" in done.stdout), (0, True))
+    os.mkfifo("fifo")
+    with open("fifo.ini", "w", encoding="ascii") as out:
+        out.write("[deny a]\nhosts = @fifo\n")
+    done = penstock("check", "fifo.ini")
+    r.same("a pipe that nobody writes to is no empty list",
+           (done.returncode, done.stdout.splitlines()[:1]),
+           (2, ["fifo.ini:2:9: error: cannot read 'fifo': No data "
+                "available"]))
     done = penstock("show", "requests.ini")
     r.holds("methods and paths are shown",
             "methods   = GET\nmethods   = POST\npaths     = /v2/acme/**\n"
