@@ -241,14 +241,8 @@ static int open_policy(const char *path, int *ret_fd)
 {
 	CLEANUP(buf_done) struct buf text = BUF_INIT(PLUG_POLICY_MAX);
 	CLEANUP(rules_unrefp) struct ruleset *rules = NULL;
-	struct policy_said said = { .to = stderr, .errors_only = true };
-	struct rules_source source = { .name = path };
-	int e = policy_text_read(path, &text);
+	int e = policy_load_text(path, NULL, NULL, &text, &rules);
 
-	if (e)
-		return e;
-	source.text = buf_str(&text);
-	e = rules_compile(&source, 1, policy_text_diag, &said, &rules);
 	if (e) {
 		say("the policy is not valid; the old one stays in force");
 		return e;

@@ -39,6 +39,12 @@ static void tell(void *arg, const struct rules_diag *d)
 int policy_load(const char *path, rules_diag_fn *diag, void *arg,
 		struct ruleset **ret)
 {
+	return policy_load_text(path, diag, arg, NULL, ret);
+}
+
+int policy_load_text(const char *path, rules_diag_fn *diag, void *arg,
+		     struct buf *out, struct ruleset **ret)
+{
 	CLEANUP(rules_loaded_done) struct rules_loaded l = { .n_texts = 0 };
 	const struct rules_wanted wanted = { .policy = path };
 	struct policy_said said = { .to = stderr, .errors_only = true };
@@ -50,6 +56,8 @@ int policy_load(const char *path, rules_diag_fn *diag, void *arg,
 
 	if (!e)
 		e = rules_compile(l.b.source, l.b.n, tell, &told, ret);
+	if (!e && out)
+		e = rules_bundle_write(l.b.source, l.b.n, out);
 	if (e && !told.errors)
 		say("%s: %s", path, strerror(-e));
 	else if (e && l.b.n > 0 && is_daemons(l.b.source[0].text))

@@ -41,5 +41,9 @@ void policy_text_diag(void *said, const struct rules_diag *d);
  */
 NODISCARD int policy_load(const char *path, rules_diag_fn *diag, void *arg,
 			  struct ruleset **ret);
+/* The same, and @out gets all of it as one text, to hand on. */
+NODISCARD int policy_load_text(const char *path, rules_diag_fn *diag,
+			       void *arg, struct buf *out,
+			       struct ruleset **ret);
 
 #endif /* CLI_POLICY_TEXT_H */

@@ -326,6 +326,51 @@ def test_a_file_that_the_command_can_write_is_not_read_anew(as_user):
     os.unlink(path)
 
 
+def test_what_it_includes_is_not_read_anew_from_there_either(as_user, lab):
+    work = as_user.workdir()
+    part = os.path.join(work, "part.ini")
+    with open(part, "w", encoding="ascii") as out:
+        out.write("[allow part]\nhosts = part.example.net\n")
+    os.chown(part, USER, USER)
+    path = written(lab, "outer.ini", BOTH.replace(
+        "[policy]\n", "[policy]\ninclude = %s\n" % part))
+    agent = Agent(as_user, None, ["--policy", path])
+    with open(part, "w", encoding="ascii") as out:
+        out.write("[allow part]\nhosts = evil.example.net\n")
+    got = reload(as_user, "--run", agent.id)
+    assert got.returncode == 1
+    assert "part.ini is where the command can write" in got.stderr
+    assert not [r for r in agent.records() if r["ev"] == "policy_reload"]
+    agent.end()
+    os.unlink(part)
+
+
+def test_a_new_policy_brings_all_that_it_names(penstock, lab):
+    agent = Agent(penstock)
+    assert agent.do("open", "connect", "web.example.com", 1) == 1
+    assert agent.do("open", "connect", "api.example.com", 1) == 1
+    os.makedirs(os.path.join(lab.dir, "parts"), exist_ok=True)
+    written(lab, "parts/hosts.txt", "web.example.com\n")
+    written(lab, "parts/part.ini", ONE[ONE.index("[allow"):].replace(
+        "web.example.com", "@hosts.txt"))
+    got = reload(penstock, "--run", agent.id, "--policy", written(
+        lab, "whole.ini", "[policy]\nname = whole\n"
+        "include = parts/part.ini\n"))
+    assert got.returncode == 0, got.stderr
+    assert "whole@sha256:" in got.stdout
+    assert agent.do("states") == {"connect web.example.com": ["alive"],
+                                  "connect api.example.com": ["reset"]}
+    # A list of it that is gone: told with its place, and nothing changes.
+    os.unlink(os.path.join(lab.dir, "parts/hosts.txt"))
+    got = reload(penstock, "--run", agent.id, "--policy",
+                 os.path.join(lab.dir, "whole.ini"))
+    assert got.returncode == 2
+    assert "parts/part.ini:" in got.stderr
+    assert "the old one stays in force" in got.stderr
+    assert agent.do("states")["connect web.example.com"] == ["alive"]
+    agent.end()
+
+
 def test_the_end_of_a_rule_cuts_what_lives_by_it(as_user):
     end = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 4))
     agent = Agent(as_user, policy("web.example.com") + """
