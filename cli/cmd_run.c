@@ -411,6 +411,7 @@ static int tell(struct run *r, const struct query_summary *flows)
 		.duration_ms = r->duration_ms,
 		.records = r->state.records,
 		.home = r->home,
+		.has_file = r->opts.policy != NULL,
 		.observe = r->opts.observe,
 	};
 	/* Never both in one place. */

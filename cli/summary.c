@@ -145,12 +145,17 @@ static int text_proposals(struct buf *out, const struct query_summary *q,
 	return err || !shown ? err : buf_add_char(out, '\n');
 }
 
-static int text_to_allow(struct buf *out, const struct query_summary *q)
+static int text_to_allow(struct buf *out, const struct summary *s)
 {
+	const struct query_summary *q = s->flows;
 	const char *odd = NULL;
 	size_t lines = 0;
 	int err = text_proposals(out, q, &lines, &odd);
 
+	if (!err && lines && s->has_file)
+		err = buf_printf(out, "%s(beside --policy only where its file "
+				 "says 'extend = yes'; or write a rule "
+				 "there)\n", to_allow(lines++));
 	if (!err && odd)
 		err = buf_printf(out, "%s(not names like %s, which look "
 				 "generated: data can leave in a name)\n",
@@ -212,7 +217,7 @@ int summary_text(const struct summary *s, struct buf *out)
 	if (!err)
 		err = text_rows(out, s->flows, true);
 	if (!err)
-		err = text_to_allow(out, s->flows);
+		err = text_to_allow(out, s);
 	return err ? err : text_tail(s, out);
 }
 

@@ -20,6 +20,7 @@ struct summary {
 	int64_t duration_ms;
 	const char *records;	/* path */
 	const char *home;	/* shown as "~"; or NULL */
+	bool has_file;		/* its policy is a file: --allow adds to that */
 	bool observe;
 };
 
