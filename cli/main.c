@@ -119,13 +119,19 @@ static int open_streams(void)
 	return 0;
 }
 
-int main(int argc, char **argv)
+/* What was asked for and did not reach the disk is no success. */
+static int end(int code)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return code;
+	say("not everything could be written to standard output");
+	return MAX(code, EXIT_USAGE);
+}
+
+static int run(int argc, char **argv)
 {
 	const struct subcommand *s;
 
-	if (open_streams())
-		return EXIT_OWN;
-	log_init("penstock", LOG_WARN);
 	if (argc < 2) {
 		usage(stderr);
 		return EXIT_USAGE;
@@ -136,4 +142,12 @@ int main(int argc, char **argv)
 		return cmd_version(argc - 1, argv + 1);
 	s = find(argv[1]);
 	return s ? s->run(argc - 1, argv + 1) : unknown(argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+	if (open_streams())
+		return EXIT_OWN;
+	log_init("penstock", LOG_WARN);
+	return end(run(argc, argv));
 }

@@ -10,6 +10,7 @@
 #include "cli/opts.h"
 #include "cli/policy_cmd.h"
 #include "cli/policy_text.h"
+#include "cli/text.h"
 
 #define LINE_MAX_BYTES	(16u << 10)
 
@@ -57,7 +58,7 @@ static void put_line(struct json *j, struct buf *out)
 	if (json_end(j) || buf_add_char(out, '\n'))
 		say("cannot show a finding: it is too long");
 	else
-		fwrite(out->p, 1, out->n, stdout);
+		text_put(out);
 }
 
 static void diag_json(void *arg, const struct rules_diag *d)

@@ -13,6 +13,7 @@
 #include "cli/opts.h"
 #include "cli/policy_cmd.h"
 #include "cli/policy_text.h"
+#include "cli/text.h"
 #include "rules/rules_diff.h"
 
 #define LINE_BYTES	(16u << 10)
@@ -172,7 +173,7 @@ static bool show_change(void *arg, const struct rules_change *c)
 	*(c->gained ? &d->gained : &d->lost) += 1;
 	d->err = d->json ? json_change(d, c, &out) : text_change(d, c, &out);
 	if (!d->err)
-		fwrite(out.p, 1, out.n, stdout);
+		text_put(&out);
 	return !d->err;
 }
 

@@ -11,6 +11,7 @@
 #include "cli/policy_ask.h"
 #include "cli/policy_cmd.h"
 #include "cli/policy_text.h"
+#include "cli/text.h"
 
 #define ANSWER_MAX	(64u << 10)
 
@@ -86,7 +87,7 @@ static int show(const struct ruleset *rs, const struct explain *x,
 		say("cannot show the answer: %s", strerror(-e));
 		return EXIT_USAGE;
 	}
-	fwrite(out.p, 1, out.n, stdout);
+	text_put(&out);
 	return a->allowed && !a->observed ? 0 : EXIT_NEGATIVE;
 }
 

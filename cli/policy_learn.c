@@ -13,6 +13,7 @@
 #include "cli/cmd.h"
 #include "cli/opts.h"
 #include "cli/policy_cmd.h"
+#include "cli/text.h"
 
 #define POLICY_MAX	(8u << 20)
 
@@ -98,7 +99,7 @@ static int propose(const char *path, const struct query_wish *wish)
 	if (e)
 		say("cannot make the policy: %s", strerror(-e));
 	else
-		fwrite(text.p, 1, text.n, stdout);
+		text_put(&text);
 	e = e ? EXIT_USAGE : s.records == 0 ? EXIT_NEGATIVE : 0;
 	if (e == EXIT_NEGATIVE)
 		say("%s: no record in it", path);

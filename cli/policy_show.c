@@ -9,6 +9,7 @@
 #include "cli/opts.h"
 #include "cli/policy_cmd.h"
 #include "cli/policy_text.h"
+#include "cli/text.h"
 #include "rules/rules_show.h"
 
 #define SHOWN_MAX	(256u << 20)	/* a million hosts, a line each */
@@ -54,7 +55,7 @@ static int show(const char *path)
 		say("cannot show %s: %s", path, strerror(-e));
 		return EXIT_USAGE;
 	}
-	fwrite(out.p, 1, out.n, stdout);
+	text_put(&out);
 	return 0;
 }
 

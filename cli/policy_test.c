@@ -20,6 +20,7 @@
 #include "cli/policy_ask.h"
 #include "cli/policy_cmd.h"
 #include "cli/policy_text.h"
+#include "cli/text.h"
 
 #define CASES_TEXT_MAX	(16u << 20)
 #define ROW_MAX		(64u << 10)
@@ -240,7 +241,7 @@ static int wrong_case(const struct test_run *t, struct str text,
 	if (!e)
 		e = buf_add_char(&out, '\n');
 	if (!e)
-		fwrite(out.p, 1, out.n, stdout);
+		text_put(&out);
 	return e;
 }
 
@@ -264,7 +265,7 @@ static int judge_case(struct test_run *t, struct str text)
 		t->failed++;
 	e = t->json ? row_json(t, &c, &a, &out) : row_text(t, &c, &a, &out);
 	if (!e)
-		fwrite(out.p, 1, out.n, stdout);
+		text_put(&out);
 	return e;
 }
 

@@ -43,3 +43,9 @@ void text_endpoint(const char *host, uint16_t port, char out[TEXT_ENDPOINT])
 	if (n < 0)
 		out[0] = '\0';
 }
+
+void text_put(const struct buf *text)
+{
+	if (text->n > 0)
+		fwrite(text->p, 1, text->n, stdout);
+}

@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+#include "base/buf.h"
+
 #define TEXT_SIZE	24
 #define TEXT_ENDPOINT	300
 
@@ -16,5 +18,8 @@ void text_size(uint64_t bytes, char out[TEXT_SIZE]);
 /* "host:443", "[2001:db8::1]:443"; without a port (0) the host alone.  A text
  * that is too long is cut. */
 void text_endpoint(const char *host, uint16_t port, char out[TEXT_ENDPOINT]);
+
+/* On standard output; whether it got there is seen when the program ends. */
+void text_put(const struct buf *text);
 
 #endif /* CLI_TEXT_H */

@@ -265,6 +265,16 @@ def show(r):
             in done.stdout, done.stdout)
 
 
+def full(r):
+    for words in (("show", "old.ini"), ("check", "old.ini"),
+                  ("explain", "old.ini", "api.example.com")):
+        with open("/dev/full", "w", encoding="ascii") as out:
+            done = subprocess.run([PROGRAM, "policy", *words], stdout=out,
+                                  stderr=subprocess.PIPE, check=False)
+        r.same("what cannot be written is told: " + words[0],
+               (done.returncode, b"standard output" in done.stderr), (2, True))
+
+
 def learn(r):
     with open("audit.jsonl", "w", encoding="ascii") as out:
         for i, record in enumerate(RECORDS):
@@ -299,7 +309,7 @@ def main():
                            ("empty.cases", "# nothing\n")):
             with open(name, "w", encoding="ascii") as out:
                 out.write(text)
-        for part in (explain, cases, diff, show, learn):
+        for part in (explain, cases, diff, show, full, learn):
             part(r)
         os.chdir("/")
     print("1..%d" % len(r.rows))

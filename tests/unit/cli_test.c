@@ -260,7 +260,7 @@ static void the_summary_says_what_to_allow_and_what_never(void **state)
 	const struct query_summary flows = { .row = rows,
 					     .n = ARRAY_SIZE(rows),
 					     .full = 3 };
-	const struct summary s = {
+	struct summary s = {
 		.run = "7f3a91", .result = &result, .flows = &flows,
 		.duration_ms = 4210, .records = "/home/u/.local/x/audit.jsonl",
 		.home = "/home/u",
@@ -269,8 +269,14 @@ static void the_summary_says_what_to_allow_and_what_never(void **state)
 	const char *text;
 
 	(void)state;
+	s.has_file = true;
+	assert_int_equal(summary_text(&s, &out), 0);
+	assert_non_null(strstr(buf_cstr(&out), "'extend = yes'"));
+	buf_done(&out);
+	s.has_file = false;
 	assert_int_equal(summary_text(&s, &out), 0);
 	text = buf_cstr(&out);
+	assert_null(strstr(text, "extend"));
 	assert_non_null(strstr(text, "penstock: run 7f3a91  exit 4  4.2 s\n"));
 	assert_non_null(strstr(text, "reached   pypi.org:443"));
 	assert_non_null(strstr(text, "2 flows  41 kB down  1 kB up"));
