@@ -354,17 +354,35 @@ static enum reason hops(const struct http1_head *h, int *ret_left)
 	return REASON_ALLOWED;
 }
 
+/* CGI and its heirs (RFC 3875 4.1.18) know no difference between - and _. */
+static bool is_field_named(struct str name, struct str wanted)
+{
+	if (name.n != wanted.n)
+		return false;
+	for (size_t i = 0; i < name.n; i++) {
+		char c = name.p[i] == '_' ? '-' : ascii_lower(name.p[i]);
+
+		if (c != wanted.p[i])
+			return false;
+	}
+	return true;
+}
+
 /* Fields by which frameworks take another method or path than the line's. */
 static bool is_renamed(const struct http1_head *h)
 {
 	static const char *const names[] = {
 		"x-http-method-override", "x-http-method", "x-method-override",
-		"x-original-url", "x-rewrite-url",
+		"x-original-url", "x-original-uri", "x-rewrite-url",
+		"x-rewrite-uri", "x-override-url",
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if (http1_field(h, str_from(names[i])))
-			return true;
+	for (size_t i = 0; i < h->nfields; i++) {
+		for (size_t k = 0; k < ARRAY_SIZE(names); k++) {
+			if (is_field_named(h->field[i].name,
+					   str_from(names[k])))
+				return true;
+		}
 	}
 	return false;
 }
