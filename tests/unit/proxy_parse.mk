@@ -34,12 +34,22 @@ TESTS += %D%/sniff_test
 %C%_sniff_test_LDADD = proxy/libproxy.a rules/librules.a base/libbase.a \
 	$(RULES_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
 
-check_PROGRAMS += %D%/forward_test
-TESTS += %D%/forward_test
-%C%_forward_test_SOURCES = %D%/forward_test.c
-%C%_forward_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(EVENT_CFLAGS)
-%C%_forward_test_LDADD = proxy/libproxy.a rules/librules.a base/libbase.a \
+forward_tests = %D%/forward_test %D%/forward_refusal_test %D%/forward_end_test
+FORWARD_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(EVENT_CFLAGS)
+FORWARD_LDADD = proxy/libproxy.a rules/librules.a base/libbase.a \
 	$(EVENT_LIBS) $(RULES_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
+FORWARD_KIT = %D%/forward_kit.c %D%/forward_kit.h
+check_PROGRAMS += $(forward_tests)
+TESTS += $(forward_tests)
+%C%_forward_test_SOURCES = %D%/forward_test.c $(FORWARD_KIT)
+%C%_forward_test_CPPFLAGS = $(FORWARD_CPPFLAGS)
+%C%_forward_test_LDADD = $(FORWARD_LDADD)
+%C%_forward_refusal_test_SOURCES = %D%/forward_refusal_test.c $(FORWARD_KIT)
+%C%_forward_refusal_test_CPPFLAGS = $(FORWARD_CPPFLAGS)
+%C%_forward_refusal_test_LDADD = $(FORWARD_LDADD)
+%C%_forward_end_test_SOURCES = %D%/forward_end_test.c $(FORWARD_KIT)
+%C%_forward_end_test_CPPFLAGS = $(FORWARD_CPPFLAGS)
+%C%_forward_end_test_LDADD = $(FORWARD_LDADD)
 
 # What the differential test against h11 asks.
 check_PROGRAMS += %D%/http1_dump

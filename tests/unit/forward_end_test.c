@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * forward_end_test.c - WebSocket, limits, and ends from outside
+ */
+#include "tests/unit/forward_kit.h"
+
+/* --- WebSocket ------------------------------------------------------------------- */
+
+#define ASK_WS	"GET /ws HTTP/1.1\r\n" H "Upgrade: WebSocket\r\n" \
+	"Connection: keep-alive, Upgrade\r\nSec-WebSocket-Key: k\r\n\r\n"
+#define SENT_WS	"GET /ws HTTP/1.1\r\n" H "Upgrade: websocket\r\n" \
+	"Sec-WebSocket-Key: k\r\n" VIA "Connection: Upgrade\r\n\r\n"
+
+static void tun_17_a_websocket_becomes_a_tunnel_with_all_bytes(void **state)
+{
+	(void)state;
+	pin(FORWARD_PINNED, "a.example.com", 80);
+	start_with(ASK_WS "early");
+	expect(t.origin[0], SENT_WS);
+	say(t.origin[0], "HTTP/1.1 101 Switching Protocols\r\n"
+	    "Upgrade: websocket\r\nConnection: Upgrade\r\n"
+	    "Sec-WebSocket-Accept: x\r\n\r\nframe");
+	expect_notes("dial a.example.com:80\n"
+		     "allow allowed GET a.example.com:80 /ws 101\n"
+		     "tunnel\n");
+	assert_true(str_eq(buf_str(&t.tunnel_up), STR("early")));
+	assert_true(str_eq(buf_str(&t.tunnel_down),
+			   STR("HTTP/1.1 101 Switching Protocols\r\n"
+			       "Upgrade: websocket\r\n"
+			       "Sec-WebSocket-Accept: x\r\n" VIA
+			       "Connection: Upgrade\r\n\r\nframe")));
+	/* The net half is the owner's, open. */
+	assert_int_equal(send(t.tunnel_net, "x", 1, MSG_NOSIGNAL), 1);
+	expect(t.origin[0], "x");
+}
+
+static void a_websocket_that_is_declined_is_an_ordinary_answer(void **state)
+{
+	(void)state;
+	pin(FORWARD_PINNED, "a.example.com", 80);
+	start_with(ASK_WS);
+	hear(t.origin[0]);
+	say(t.origin[0], OK_2);
+	expect(t.app, SENT_2);
+}
+
+static void a_101_to_another_protocol_is_an_error(void **state)
+{
+	(void)state;
+	pin(FORWARD_PINNED, "a.example.com", 80);
+	start_with(ASK_WS);
+	hear(t.origin[0]);
+	say(t.origin[0], "HTTP/1.1 101 x\r\nUpgrade: h2c\r\n"
+	    "Connection: Upgrade\r\n\r\n");
+	expect_refusal(502, false);
+}
+
+/* --- limits ------------------------------------------------------------------------ */
+
+/* Until the engine has nothing more to say, or has ended. */
+static void wait_for_limits(void)
+{
+	for (int i = 0; i < 4 && !t.over; i++)
+		event_base_loop(t.base, EVLOOP_ONCE);
+}
+
+static void http_27_a_slow_head_is_408(void **state)
+{
+	(void)state;
+	t.config.limits.head_ms = 1;
+	t.config.limits.linger_ms = 1;
+	start_with("GET http://a.exam");
+	wait_for_limits();
+	expect_refusal(408, true);
+	expect_notes("deny header_timeout  :0  408\n"
+		     "finish header_timeout\n");
+}
+
+static void an_idle_connection_is_closed_without_a_word(void **state)
+{
+	(void)state;
+	t.config.limits.idle_ms = 1;
+	start_with("GET http://a.example.com/ HTTP/1.1\r\n" H "\r\n");
+	hear(t.origin[0]);
+	assert_true(send(t.origin[0], OK_2, strlen(OK_2), 0) > 0);
+	wait_for_limits();
+	expect(t.app, SENT_2);
+	expect_notes("dial a.example.com:80\n"
+		     "allow allowed GET a.example.com:80 / 200\n"
+		     "net client_closed\nfinish client_closed\n");
+}
+
+static void a_kept_origin_is_let_go_before_the_client(void **state)
+{
+	(void)state;
+	t.config.limits.net_idle_ms = 1;
+	start_with("GET http://a.example.com/ HTTP/1.1\r\n" H "\r\n");
+	hear(t.origin[0]);
+	assert_true(send(t.origin[0], OK_2, strlen(OK_2), 0) > 0);
+	for (int i = 0; i < 100 && forward_net_target(t.f); i++)
+		event_base_loop(t.base, EVLOOP_ONCE);
+	assert_null(forward_net_target(t.f));
+	expect(t.app, SENT_2);
+	expect_end(t.origin[0]);
+	say(t.app, "GET http://a.example.com/ HTTP/1.1\r\n" H "\r\n");
+	assert_int_equal(t.dials, 2);
+}
+
+static void lingering_ends_by_itself(void **state)
+{
+	(void)state;
+	t.config.limits.linger_ms = 1;
+	start_with("GET / HTTP/3.0\r\n\r\n");
+	wait_for_limits();
+	expect_notes("deny version_not_supported  :0  505\n"
+		     "finish version_not_supported\n");
+}
+
+/* --- ends from outside ---------------------------------------------------------- */
+
+static void a_cut_records_what_was_in_flight_and_is_silent_after(void **state)
+{
+	(void)state;
+	start_with("GET http://a.example.com/ HTTP/1.1\r\n" H "\r\n");
+	hear(t.origin[0]);
+	forward_cut(t.f, REASON_RUN_ENDED);
+	expect_notes("dial a.example.com:80\n"
+		     "error run_ended GET a.example.com:80 / 0\n"
+		     "net run_ended\n");
+	say(t.app, "GET ");
+	expect_notes("");
+	expect_end(t.origin[0]);
+}
+
+static void a_cut_during_a_dial_cancels_it(void **state)
+{
+	(void)state;
+	t.dial_later = true;
+	start_with("GET http://a.example.com/ HTTP/1.1\r\n" H "\r\n");
+	forward_cut(t.f, REASON_RUN_ENDED);
+	expect_notes("dial a.example.com:80\ndial cancelled\n"
+		     "error run_ended GET a.example.com:80 / 0\n");
+}
+
+static void a_cut_between_dial_and_its_result_closes_the_socket(void **state)
+{
+	(void)state;
+	t.dial_later = true;
+	start_with("GET http://a.example.com/ HTTP/1.1\r\n" H "\r\n");
+	forward_dialed(t.f, nonblocking_pair(&t.origin[0]));
+	forward_cut(t.f, REASON_RUN_ENDED);
+	expect_notes("dial a.example.com:80\n"
+		     "error run_ended GET a.example.com:80 / 0\n"
+		     "net run_ended\n");
+	expect_end(t.origin[0]);
+}
+
+static void freeing_at_any_time_leaves_nothing_open(void **state)
+{
+	(void)state;
+	t.dial_later = true;
+	start_with("GET http://a.example.com/ HTTP/1.1\r\n" H "\r\n");
+	forward_dialed(t.f, nonblocking_pair(&t.origin[0]));
+	forward_free(t.f);
+	t.f = NULL;
+	expect_end(t.origin[0]);
+}
+
+static void a_start_without_memory_is_refused(void **state)
+{
+	struct forward *f = NULL;
+
+	(void)state;
+	t.config.early = STR("x");
+	for (unsigned nth = 1; nth <= 2; nth++) {
+		mem_test_fail_at(nth);
+		assert_int_equal(forward_start(&t.config, &f), -ENOMEM);
+		assert_null(f);
+	}
+	mem_test_fail_at(0);
+	t.config.early.n = FORWARD_BUF + 1;
+	assert_int_equal(forward_start(&t.config, &f), -EMSGSIZE);
+}
+
+static void running_out_of_memory_never_harms(void **state)
+{
+	static const char text[] =
+		"POST http://a.example.com/ HTTP/1.1\r\n" H
+		"Content-Length: 2\r\n\r\nab"
+		"GET http://denied.example.net/ HTTP/1.1\r\n"
+		"Host: denied.example.net\r\n\r\n";
+
+	for (unsigned nth = 1; nth < 40; nth++) {
+		start();
+		mem_test_fail_at(nth);
+		say(t.app, text);
+		if (t.dials > 0 && t.origin[0] >= 0) {
+			send(t.origin[0], OK_2, strlen(OK_2), MSG_NOSIGNAL);
+			turn();
+		}
+		mem_test_fail_at(0);
+		turn();
+		assert_int_equal(forward_kit_close(state), 0);
+		assert_int_equal(forward_kit_open(state), 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(tun_17_a_websocket_becomes_a_tunnel_with_all_bytes),
+		T(a_websocket_that_is_declined_is_an_ordinary_answer),
+		T(a_101_to_another_protocol_is_an_error),
+		T(http_27_a_slow_head_is_408),
+		T(an_idle_connection_is_closed_without_a_word),
+		T(a_kept_origin_is_let_go_before_the_client),
+		T(lingering_ends_by_itself),
+		T(a_cut_records_what_was_in_flight_and_is_silent_after),
+		T(a_cut_during_a_dial_cancels_it),
+		T(a_cut_between_dial_and_its_result_closes_the_socket),
+		T(freeing_at_any_time_leaves_nothing_open),
+		T(a_start_without_memory_is_refused),
+		T(running_out_of_memory_never_harms),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
