@@ -23,44 +23,11 @@
 #include "tests/unit/conn_kit.h"
 #include "tests/unit/proxy_lab.h"
 
-#define BASE	(kit.worker.base)
 #define ANSWER	"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
-
-static bool was_dialled(int listener)
-{
-	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-	if (fd < 0)
-		return false;
-	close(fd);
-	return true;
-}
-
-/* Turn the loop until @listener has somebody. */
-static int accept_turning(int listener)
-{
-	lab_wait_readable(BASE, listener);
-	return lab_accept(listener);
-}
-
-/* Read up to the end of a head, and say whether @want stands in it. */
-static void expect_head(int fd, const char *want)
-{
-	char got[4096];
-	size_t n = 0;
-
-	do {
-		assert_true(n < sizeof(got) - 1);
-		lab_recv(BASE, fd, got + n, 1);
-		got[++n] = '\0';
-	} while (n < 4 || strcmp(got + n - 4, "\r\n\r\n"));
-	if (!strstr(got, want))
-		fail_msg("no '%s' in:\n%s", want, got);
-}
 
 static void expect_answer(int fd)
 {
-	expect_head(fd, "HTTP/1.1 200 OK\r\n");
+	kit_expect_head(fd, "HTTP/1.1 200 OK\r\n");
 	lab_expect(BASE, fd, "hello");
 }
 
@@ -81,21 +48,6 @@ static void expect_refusal(int fd, const char *status, const char *word)
 		fail_msg("not '%s' but:\n%s", want, got);
 }
 
-static void request(int fd, const char *target, const char *host)
-{
-	char head[512];
-
-	assert_true(snprintf(head, sizeof(head), "GET %s HTTP/1.1\r\n"
-			     "Host: %s\r\n\r\n", target, host) > 0);
-	lab_send(BASE, fd, str_from(head));
-}
-
-static bool same_id(size_t a, size_t b)
-{
-	return memcmp(&kit_record(a)->id, &kit_record(b)->id,
-		      sizeof(struct id)) == 0;
-}
-
 static void a_request_by_absolute_form_is_a_flow_of_its_own(void **state)
 {
 	int door = lab_listen(KIT_ORIGIN, 80, NULL), origin;
@@ -103,9 +55,9 @@ static void a_request_by_absolute_form_is_a_flow_of_its_own(void **state)
 	const struct record *r;
 
 	(void)state;
-	request(client, "http://api.example.org/a?secret", "api.example.org");
-	origin = accept_turning(door);
-	expect_head(origin, "GET /a?secret HTTP/1.1\r\n");
+	kit_request(client, "http://api.example.org/a?secret", "api.example.org");
+	origin = kit_accept_turning(door);
+	kit_expect_head(origin, "GET /a?secret HTTP/1.1\r\n");
 	lab_send(BASE, origin, STR(ANSWER));
 	expect_answer(client);
 	close(client);
@@ -121,7 +73,7 @@ static void a_request_by_absolute_form_is_a_flow_of_its_own(void **state)
 	assert_int_equal(r->dst.addr.b[0], 203);
 	assert_int_equal(kit_record(2)->event, RECORD_FLOW_CLOSE);
 	assert_true(kit_record(2)->bytes_down >= sizeof(ANSWER) - 1);
-	assert_true(same_id(0, 1) && same_id(1, 2));
+	assert_true(kit_same_id(0, 1) && kit_same_id(1, 2));
 	close(door);
 }
 
@@ -131,22 +83,22 @@ static void a_refused_request_has_words_and_one_record(void **state)
 	int client = kit_explicit();
 
 	(void)state;
-	request(client, "http://evil.example.net/", "evil.example.net");
+	kit_request(client, "http://evil.example.net/", "evil.example.net");
 	expect_refusal(client, "403", "host_not_allowed");
 	kit_expect_record(0, RECORD_HTTP, RECORD_DENY,
 			  REASON_HOST_NOT_ALLOWED, "evil.example.net");
 	/* The connection goes on, and is judged anew. */
-	request(client, "http://inside.example.org/", "inside.example.org");
+	kit_request(client, "http://inside.example.org/", "inside.example.org");
 	expect_refusal(client, "403", "address_private");
 	kit_expect_record(1, RECORD_HTTP, RECORD_DENY, REASON_ADDRESS_PRIVATE,
 			  "inside.example.org");
-	request(client, "http://gone.example.org/", "gone.example.org");
+	kit_request(client, "http://gone.example.org/", "gone.example.org");
 	expect_refusal(client, "502", "dns_nxdomain");
 	/* HTTP in clear to a port whose rule says TLS. */
-	request(client, "http://api.example.org:443/", "api.example.org:443");
+	kit_request(client, "http://api.example.org:443/", "api.example.org:443");
 	expect_refusal(client, "403", "protocol_not_allowed");
 	assert_int_equal(kit_records(), 4);
-	assert_false(was_dialled(door));
+	assert_false(kit_was_dialled(door));
 	close(client);
 	close(door);
 }
@@ -171,16 +123,16 @@ static void each_request_of_a_named_flow_is_judged_by_its_host(void **state)
 	int client = kit_transparent(kit_synthetic("api.example.org"), 80);
 
 	(void)state;
-	request(client, "/1", "api.example.org");
-	origin = accept_turning(door);
-	expect_head(origin, "GET /1 HTTP/1.1\r\n");
+	kit_request(client, "/1", "api.example.org");
+	origin = kit_accept_turning(door);
+	kit_expect_head(origin, "GET /1 HTTP/1.1\r\n");
 	lab_send(BASE, origin, STR(ANSWER));
 	expect_answer(client);
 	kit_expect_record(0, RECORD_FLOW_OPEN, RECORD_ALLOW, REASON_ALLOWED,
 			  "api.example.org");
 	assert_int_equal(kit_record(0)->dns.b[0], 0xd5);
 	/* Another Host behind the first one: the front end never sees it. */
-	request(client, "/2", "evil.example.net");
+	kit_request(client, "/2", "evil.example.net");
 	expect_refusal(client, "403", "host_mismatch");
 	assert_int_equal(kit_record(2)->reason, REASON_HOST_MISMATCH);
 	close(client);
@@ -196,27 +148,27 @@ static void a_known_address_is_only_as_good_as_the_host_said_ADDR_18(
 
 	(void)state;
 	client = kit_transparent(KIT_OTHER, 80);
-	request(client, "/", "api.example.org");
-	origin = accept_turning(door);
-	expect_head(origin, "Host: api.example.org\r\n");
+	kit_request(client, "/", "api.example.org");
+	origin = kit_accept_turning(door);
+	kit_expect_head(origin, "Host: api.example.org\r\n");
 	lab_send(BASE, origin, STR(ANSWER));
 	expect_answer(client);
 	assert_int_equal(kit_record(0)->asked.b[3], 66);
 	assert_int_equal(kit_record(0)->dst.addr.b[3], 10);
-	request(client, "/", "evil.example.net");
+	kit_request(client, "/", "evil.example.net");
 	expect_refusal(client, "403", "host_not_allowed");
 	close(client);
 	close(origin);
 
 	client = kit_transparent(KIT_OTHER, 80);
-	request(client, "/", KIT_OTHER);
+	kit_request(client, "/", KIT_OTHER);
 	expect_refusal(client, "403", "address_documentation");
 	close(client);
 	client = kit_transparent(KIT_OTHER, 80);
-	request(client, "/", "203.0.113.67");
+	kit_request(client, "/", "203.0.113.67");
 	expect_refusal(client, "403", "host_mismatch");
 	close(client);
-	assert_false(was_dialled(door));
+	assert_false(kit_was_dialled(door));
 	close(door);
 }
 
@@ -230,11 +182,11 @@ static void http_inside_a_connect_is_judged_too_TUN_15(void **state)
 				   "Host: api.example.org:80\r\n\r\n"));
 	lab_expect(BASE, client, "HTTP/1.1 200 OK\r\n\r\n");
 	origin = lab_accept(door);	/* connected before the 200 */
-	request(client, "/in", "api.example.org");
-	expect_head(origin, "GET /in HTTP/1.1\r\n");
+	kit_request(client, "/in", "api.example.org");
+	kit_expect_head(origin, "GET /in HTTP/1.1\r\n");
 	lab_send(BASE, origin, STR(ANSWER));
 	expect_answer(client);
-	request(client, "/out", "evil.example.net");
+	kit_request(client, "/out", "evil.example.net");
 	expect_refusal(client, "403", "host_mismatch");
 	close(client);
 	lab_expect_fin(BASE, origin);
@@ -243,8 +195,8 @@ static void http_inside_a_connect_is_judged_too_TUN_15(void **state)
 			  "api.example.org");
 	assert_int_equal(kit_record(1)->event, RECORD_HTTP);
 	assert_int_equal(kit_record(1)->via, RECORD_VIA_CONNECT);
-	assert_true(same_id(0, 1));
-	assert_false(was_dialled(door));
+	assert_true(kit_same_id(0, 1));
+	assert_false(kit_was_dialled(door));
 	close(door);
 }
 
@@ -258,16 +210,16 @@ static void a_connect_whose_origin_left_is_dialled_anew(void **state)
 				   "Host: api.example.org:80\r\n\r\n"));
 	lab_expect(BASE, client, "HTTP/1.1 200 OK\r\n\r\n");
 	close(lab_accept(door));
-	request(client, "/", "api.example.org");
-	origin = accept_turning(door);
-	expect_head(origin, "GET / HTTP/1.1\r\n");
+	kit_request(client, "/", "api.example.org");
+	origin = kit_accept_turning(door);
+	kit_expect_head(origin, "GET / HTTP/1.1\r\n");
 	lab_send(BASE, origin, STR(ANSWER));
 	expect_answer(client);
 	kit_expect_record(1, RECORD_FLOW_CLOSE, RECORD_ALLOW,
 			  REASON_ORIGIN_CLOSED, "api.example.org");
 	kit_expect_record(2, RECORD_FLOW_OPEN, RECORD_ALLOW, REASON_ALLOWED,
 			  "api.example.org");
-	assert_false(same_id(0, 2));
+	assert_false(kit_same_id(0, 2));
 	close(client);
 	close(origin);
 	close(door);
@@ -285,15 +237,15 @@ static void a_websocket_becomes_a_tunnel_TUN_17(void **state)
 		     "Connection: Upgrade\r\nUpgrade: websocket\r\n"
 		     "Sec-WebSocket-Version: 13\r\n"
 		     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"));
-	origin = accept_turning(door);
-	expect_head(origin, "GET /ws HTTP/1.1\r\n");
+	origin = kit_accept_turning(door);
+	kit_expect_head(origin, "GET /ws HTTP/1.1\r\n");
 	/* The first frame comes in the segment of the 101. */
 	lab_send(BASE, origin,
 		 STR("HTTP/1.1 101 Switching Protocols\r\n"
 		     "Connection: Upgrade\r\nUpgrade: websocket\r\n"
 		     "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"
 		     "\r\n\x81\x05hello"));
-	expect_head(client, "HTTP/1.1 101 ");
+	kit_expect_head(client, "HTTP/1.1 101 ");
 	lab_expect(BASE, client, "\x81\x05hello");
 	lab_send(BASE, client, STR("\x81\x85" "mask" "xxxxx"));
 	lab_expect(BASE, origin, "\x81\x85" "mask" "xxxxx");
@@ -305,7 +257,7 @@ static void a_websocket_becomes_a_tunnel_TUN_17(void **state)
 	kit_expect_record(2, RECORD_FLOW_CLOSE, RECORD_ALLOW,
 			  REASON_CLIENT_CLOSED, "api.example.org");
 	assert_true(r->bytes_up > 11 && r->bytes_down > 7);
-	assert_true(same_id(0, 1) && same_id(1, 2));
+	assert_true(kit_same_id(0, 1) && kit_same_id(1, 2));
 	close(door);
 }
 
@@ -315,9 +267,9 @@ static void a_run_that_ends_cuts_a_request_in_flight(void **state)
 	int client = kit_explicit();
 
 	(void)state;
-	request(client, "http://api.example.org/slow", "api.example.org");
-	origin = accept_turning(door);
-	expect_head(origin, "GET /slow HTTP/1.1\r\n");
+	kit_request(client, "http://api.example.org/slow", "api.example.org");
+	origin = kit_accept_turning(door);
+	kit_expect_head(origin, "GET /slow HTTP/1.1\r\n");
 	conn_end_all(&kit.sandbox, REASON_RUN_ENDED);
 	lab_expect_reset(BASE, client);
 	lab_wait_readable(BASE, origin);

@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -361,4 +362,69 @@ struct str kit_hello(const char *name)
 	b[5] = 1;
 	put16(b + 7, body);
 	return str_make(b, (size_t)(p - b));
+}
+
+bool kit_was_dialled(int listener)
+{
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
+int kit_accept_turning(int listener)
+{
+	lab_wait_readable(BASE, listener);
+	return lab_accept(listener);
+}
+
+void kit_expect_bytes(int fd, struct str want)
+{
+	char got[1024];
+
+	assert_true(want.n <= sizeof(got));
+	lab_recv(BASE, fd, got, want.n);
+	assert_memory_equal(got, want.p, want.n);
+}
+
+int kit_connect_to(const char *authority)
+{
+	char head[512];
+	int fd = kit_explicit();
+
+	assert_true(snprintf(head, sizeof(head), "CONNECT %s HTTP/1.1\r\n"
+			     "Host: %s\r\n\r\n", authority, authority) > 0);
+	lab_send(BASE, fd, str_from(head));
+	return fd;
+}
+
+bool kit_same_id(size_t a, size_t b)
+{
+	return memcmp(&kit_record(a)->id, &kit_record(b)->id,
+		      sizeof(struct id)) == 0;
+}
+
+void kit_expect_head(int fd, const char *want)
+{
+	char got[4096];
+	size_t n = 0;
+
+	do {
+		assert_true(n < sizeof(got) - 1);
+		lab_recv(BASE, fd, got + n, 1);
+		got[++n] = '\0';
+	} while (n < 4 || strcmp(got + n - 4, "\r\n\r\n"));
+	if (!strstr(got, want))
+		fail_msg("no '%s' in:\n%s", want, got);
+}
+
+void kit_request(int fd, const char *target, const char *host)
+{
+	char head[512];
+
+	assert_true(snprintf(head, sizeof(head), "GET %s HTTP/1.1\r\n"
+			     "Host: %s\r\n\r\n", target, host) > 0);
+	lab_send(BASE, fd, str_from(head));
 }

@@ -42,6 +42,7 @@ struct kit {
 };
 
 extern struct kit kit;
+#define BASE	(kit.worker.base)
 
 int kit_setup(void **state);
 int kit_teardown(void **state);		/* nothing may be left over */
@@ -66,5 +67,16 @@ const struct record *kit_record(size_t i);
 size_t kit_records(void);
 void kit_expect_record(size_t i, enum record_event event, enum record_act act,
 		       enum reason reason, const char *host);
+
+/* What every conversation needs. */
+bool kit_was_dialled(int listener);
+/* Turn the loop until @listener has somebody. */
+int kit_accept_turning(int listener);
+void kit_expect_bytes(int fd, struct str want);
+int kit_connect_to(const char *authority);
+bool kit_same_id(size_t a, size_t b);
+/* Read up to the end of a head, in which @want must stand. */
+void kit_expect_head(int fd, const char *want);
+void kit_request(int fd, const char *target, const char *host);
 
 #endif /* TESTS_UNIT_CONN_KIT_H */

@@ -24,7 +24,6 @@
 #include "tests/unit/conn_kit.h"
 #include "tests/unit/proxy_lab.h"
 
-#define BASE		(kit.worker.base)
 #define OK_200		"HTTP/1.1 200 OK\r\n\r\n"
 #define ANSWER		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 #define ACCESS_DENIED	"\x15\x03\x01\x00\x02\x02\x31"
@@ -40,45 +39,6 @@
 	"protocol = ssh\n" LAB
 
 /* --- helpers -------------------------------------------------------------------- */
-
-static bool was_dialled(int listener)
-{
-	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-	if (fd < 0)
-		return false;
-	close(fd);
-	return true;
-}
-
-static int accept_turning(int listener)
-{
-	lab_wait_readable(BASE, listener);
-	return lab_accept(listener);
-}
-
-static void expect_bytes(int fd, struct str want)
-{
-	char got[1024];
-
-	assert_true(want.n <= sizeof(got));
-	lab_recv(BASE, fd, got, want.n);
-	assert_memory_equal(got, want.p, want.n);
-}
-
-static void expect_head(int fd, const char *want)
-{
-	char got[4096];
-	size_t n = 0;
-
-	do {
-		assert_true(n < sizeof(got) - 1);
-		lab_recv(BASE, fd, got + n, 1);
-		got[++n] = '\0';
-	} while (n < 4 || strcmp(got + n - 4, "\r\n\r\n"));
-	if (!strstr(got, want))
-		fail_msg("no '%s' in:\n%s", want, got);
-}
 
 /* A refusal to the end of its body. */
 static void expect_refusal(int fd, const char *word)
@@ -104,37 +64,17 @@ static void expect_counts(struct conn_rejudged got, unsigned kept,
 	assert_int_equal(got.ended, ended);
 }
 
-static int connect_to(const char *authority)
-{
-	char head[512];
-	int fd = kit_explicit();
-
-	assert_true(snprintf(head, sizeof(head), "CONNECT %s HTTP/1.1\r\n"
-			     "Host: %s\r\n\r\n", authority, authority) > 0);
-	lab_send(BASE, fd, str_from(head));
-	return fd;
-}
-
-static void request(int fd, const char *target, const char *host)
-{
-	char head[512];
-
-	assert_true(snprintf(head, sizeof(head), "GET %s HTTP/1.1\r\n"
-			     "Host: %s\r\n\r\n", target, host) > 0);
-	lab_send(BASE, fd, str_from(head));
-}
-
-/* A TLS tunnel by CONNECT to @host, at @door; returns the client's end. */
+/* A TLS tunnel by CONNECT to @authority, at @door; returns the client's end. */
 static int tunnel(const char *authority, const char *sni, int door,
 		  int *ret_origin)
 {
-	int client = connect_to(authority);
+	int client = kit_connect_to(authority);
 	struct str hello = kit_hello(sni);
 
 	lab_expect(BASE, client, OK_200);
 	lab_send(BASE, client, hello);
-	*ret_origin = accept_turning(door);
-	expect_bytes(*ret_origin, hello);
+	*ret_origin = kit_accept_turning(door);
+	kit_expect_bytes(*ret_origin, hello);
 	return client;
 }
 
@@ -257,7 +197,7 @@ static void bytes_that_nobody_looked_at_are_not_what_a_stricter_rule_wants(
 	int client = kit_transparent(kit_synthetic("ssh.example.org"), 22);
 
 	(void)state;
-	origin = accept_turning(door);
+	origin = kit_accept_turning(door);
 	lab_send(BASE, origin, STR("SSH-2.0-x\r\n"));
 	lab_expect(BASE, client, "SSH-2.0-x\r\n");
 	expect_counts(kit_set_policy(SAME), 1, 0);
@@ -323,7 +263,7 @@ static void a_head_that_is_coming_in_is_judged_by_the_policy_at_its_end(
 	expect_refusal(client, "host_not_allowed");
 	kit_expect_record(0, RECORD_FLOW_DENY, RECORD_DENY,
 			  REASON_HOST_NOT_ALLOWED, "api.example.org");
-	assert_false(was_dialled(door));
+	assert_false(kit_was_dialled(door));
 	close(client);
 	close(door);
 }
@@ -340,8 +280,8 @@ static void a_hello_that_is_coming_in_is_judged_by_the_policy_at_its_end(
 	lab_turn(BASE);
 	expect_counts(kit_set_policy(SAME), 0, 0);
 	lab_send(BASE, client, str_make(hello.p + 20, hello.n - 20));
-	origin = accept_turning(door);
-	expect_bytes(origin, hello);
+	origin = kit_accept_turning(door);
+	kit_expect_bytes(origin, hello);
 	assert_string_equal(kit_record(0)->rule, "anew");
 	close(client);
 	close(origin);
@@ -353,8 +293,8 @@ static void a_hello_that_is_coming_in_is_judged_by_the_policy_at_its_end(
 	expect_counts(kit_set_policy(NOTHING), 0, 0);
 	kit_expect_record(2, RECORD_FLOW_DENY, RECORD_DENY,
 			  REASON_HOST_NOT_ALLOWED, "api.example.org");
-	expect_bytes(client, str_make(ACCESS_DENIED, 7));
-	assert_false(was_dialled(door));
+	kit_expect_bytes(client, str_make(ACCESS_DENIED, 7));
+	assert_false(kit_was_dialled(door));
 	close(client);
 	close(door);
 }
@@ -367,11 +307,11 @@ static void a_hello_that_nobody_wants_any_more_is_not_waited_for(void **state)
 	(void)state;
 	client = kit_transparent(kit_synthetic("api.example.org"), 443);
 	lab_turn(BASE);
-	assert_false(was_dialled(door));
+	assert_false(kit_was_dialled(door));
 	expect_counts(kit_set_policy("[policy]\nname = tcp\n[allow t]\n"
 				     "hosts = api.example.org\nports = 443\n"
 				     "protocol = tcp\n" LAB), 0, 0);
-	origin = accept_turning(door);
+	origin = kit_accept_turning(door);
 	lab_send(BASE, origin, STR("hello"));
 	lab_expect(BASE, client, "hello");
 	close(client);
@@ -395,10 +335,10 @@ static void an_address_that_needed_a_name_is_begun_anew(void **state)
 	lab_turn(BASE);
 	kit_set_policy(NOTHING);
 	lab_send(BASE, client, hello);
-	expect_bytes(client, str_make(ACCESS_DENIED, 7));
+	kit_expect_bytes(client, str_make(ACCESS_DENIED, 7));
 	kit_expect_record(0, RECORD_FLOW_DENY, RECORD_DENY,
 			  REASON_HOST_NOT_ALLOWED, "api.example.org");
-	assert_false(was_dialled(door));
+	assert_false(kit_was_dialled(door));
 	close(client);
 
 	/* And now one that is refused as soon as it is a deny's. */
@@ -419,25 +359,25 @@ static void the_first_bytes_in_a_connect_are_judged_by_the_new_rule(
 	struct str hello = kit_hello("api.example.org");
 
 	(void)state;
-	client = connect_to("api.example.org:443");
+	client = kit_connect_to("api.example.org:443");
 	lab_expect(BASE, client, OK_200);
 	origin = lab_accept(door);
 	expect_counts(kit_set_policy(SAME), 1, 0);
 	lab_send(BASE, client, hello);
-	expect_bytes(origin, hello);
+	kit_expect_bytes(origin, hello);
 	expect_alive(client, origin);
 	close(client);
 	close(origin);
 	kit_record(1);
 
-	client = connect_to("api.example.org:443");
+	client = kit_connect_to("api.example.org:443");
 	lab_expect(BASE, client, OK_200);
 	origin = lab_accept(door);
 	expect_counts(kit_set_policy(NOTHING), 0, 1);
 	lab_expect_reset(BASE, origin);
 	close(origin);
 	lab_send(BASE, client, hello);
-	expect_bytes(client, str_make(ACCESS_DENIED, 7));
+	kit_expect_bytes(client, str_make(ACCESS_DENIED, 7));
 	kit_expect_record(3, RECORD_FLOW_CLOSE, RECORD_DENY,
 			  REASON_POLICY_RELOAD, "api.example.org");
 	close(client);
@@ -460,7 +400,7 @@ static void a_dial_in_flight_is_given_up_or_goes_on(void **state)
 	int plug, door = full_queue(443, &plug), client;
 
 	(void)state;
-	client = connect_to("hole.example.org:443");
+	client = kit_connect_to("hole.example.org:443");
 	kit_expect_record(0, RECORD_FLOW_OPEN, RECORD_ALLOW, REASON_ALLOWED,
 			  "hole.example.org");
 	expect_counts(kit_set_policy(SAME), 1, 0);
@@ -474,7 +414,7 @@ static void a_dial_in_flight_is_given_up_or_goes_on(void **state)
 
 	/* The address alone can be what is not allowed any more. */
 	kit_set_policy(SAME);
-	client = connect_to("hole.example.org:443");
+	client = kit_connect_to("hole.example.org:443");
 	kit_record(2);
 	kit_set_policy(SAME "[deny at]\naddresses = " KIT_HOLE "\n");
 	expect_refusal(client, "address_denied");
@@ -499,7 +439,7 @@ static void a_dial_that_goes_on_ends_in_what_the_new_rule_wants(void **state)
 				     "hosts = api.example.org\nports = 443\n"
 				     "protocol = tcp\n" LAB), 1, 0);
 	lab_expect(BASE, client, OK_200);
-	origin = accept_turning(door);
+	origin = kit_accept_turning(door);
 	/* No hello is asked for. */
 	lab_send(BASE, origin, STR("first"));
 	lab_expect(BASE, client, "first");
@@ -515,16 +455,16 @@ static int exchange(int door, int *ret_origin)
 {
 	int client = kit_explicit();
 
-	request(client, "http://api.example.org/", "api.example.org");
-	*ret_origin = accept_turning(door);
-	expect_head(*ret_origin, "GET / HTTP/1.1\r\n");
+	kit_request(client, "http://api.example.org/", "api.example.org");
+	*ret_origin = kit_accept_turning(door);
+	kit_expect_head(*ret_origin, "GET / HTTP/1.1\r\n");
 	return client;
 }
 
 static void answer(int client, int origin)
 {
 	lab_send(BASE, origin, STR(ANSWER));
-	expect_head(client, "HTTP/1.1 200 OK\r\n");
+	kit_expect_head(client, "HTTP/1.1 200 OK\r\n");
 	lab_expect(BASE, client, "hello");
 }
 
@@ -538,8 +478,8 @@ static void the_next_request_of_a_connection_is_judged_by_the_new_policy(
 	answer(client, origin);
 	expect_counts(kit_set_policy(SAME), 1, 0);
 	/* On the same connections. */
-	request(client, "http://api.example.org/2", "api.example.org");
-	expect_head(origin, "GET /2 HTTP/1.1\r\n");
+	kit_request(client, "http://api.example.org/2", "api.example.org");
+	kit_expect_head(origin, "GET /2 HTTP/1.1\r\n");
 	answer(client, origin);
 
 	expect_counts(kit_set_policy(NOTHING), 0, 1);
@@ -547,12 +487,12 @@ static void the_next_request_of_a_connection_is_judged_by_the_new_policy(
 	close(origin);
 	kit_expect_record(3, RECORD_FLOW_CLOSE, RECORD_DENY,
 			  REASON_POLICY_RELOAD, "api.example.org");
-	request(client, "http://api.example.org/3", "api.example.org");
+	kit_request(client, "http://api.example.org/3", "api.example.org");
 	expect_refusal(client, "host_not_allowed");
 	expect_counts(kit_set_policy(SAME), 0, 0);
-	request(client, "http://api.example.org/4", "api.example.org");
-	origin = accept_turning(door);
-	expect_head(origin, "GET /4 HTTP/1.1\r\n");
+	kit_request(client, "http://api.example.org/4", "api.example.org");
+	origin = kit_accept_turning(door);
+	kit_expect_head(origin, "GET /4 HTTP/1.1\r\n");
 	answer(client, origin);
 	close(client);
 	close(origin);
@@ -576,9 +516,9 @@ static void a_request_whose_answer_is_not_there_yet_is_refused_in_words(
 			  "api.example.org");
 	/* The connection is good for the next one. */
 	kit_set_policy(SAME);
-	request(client, "http://api.example.org/", "api.example.org");
-	origin = accept_turning(door);
-	expect_head(origin, "GET / HTTP/1.1\r\n");
+	kit_request(client, "http://api.example.org/", "api.example.org");
+	origin = kit_accept_turning(door);
+	kit_expect_head(origin, "GET / HTTP/1.1\r\n");
 	answer(client, origin);
 	close(client);
 	close(origin);
@@ -593,7 +533,7 @@ static void an_answer_that_has_begun_is_broken_off(void **state)
 	(void)state;
 	lab_send(BASE, origin, STR("HTTP/1.1 200 OK\r\n"
 				   "Content-Length: 100\r\n\r\nhel"));
-	expect_head(client, "HTTP/1.1 200 OK\r\n");
+	kit_expect_head(client, "HTTP/1.1 200 OK\r\n");
 	lab_expect(BASE, client, "hel");
 	expect_counts(kit_set_policy(NOTHING), 0, 1);
 	/* Short of 97 bytes: nobody takes it for the whole. */
@@ -613,7 +553,7 @@ static void the_dial_of_a_request_is_given_up(void **state)
 	int plug, door = full_queue(80, &plug), client = kit_explicit();
 
 	(void)state;
-	request(client, "http://hole.example.org/", "hole.example.org");
+	kit_request(client, "http://hole.example.org/", "hole.example.org");
 	kit_expect_record(0, RECORD_FLOW_OPEN, RECORD_ALLOW, REASON_ALLOWED,
 			  "hole.example.org");
 	expect_counts(kit_set_policy(SAME), 1, 0);
@@ -632,7 +572,7 @@ static void a_connect_for_http_without_a_request_loses_its_origin(
 	int door = lab_listen(KIT_ORIGIN, 80, NULL), origin, client;
 
 	(void)state;
-	client = connect_to("api.example.org:80");
+	client = kit_connect_to("api.example.org:80");
 	lab_expect(BASE, client, OK_200);
 	origin = lab_accept(door);
 	expect_counts(kit_set_policy(SAME), 1, 0);
@@ -641,7 +581,7 @@ static void a_connect_for_http_without_a_request_loses_its_origin(
 	close(origin);
 	kit_expect_record(1, RECORD_FLOW_CLOSE, RECORD_DENY,
 			  REASON_POLICY_RELOAD, "api.example.org");
-	request(client, "/", "api.example.org");
+	kit_request(client, "/", "api.example.org");
 	expect_refusal(client, "host_not_allowed");
 	close(client);
 	close(door);
@@ -658,7 +598,7 @@ static void who_was_refused_hears_of_the_policy_that_did_it(void **state)
 			  REASON_HOST_NOT_ALLOWED, "evil.example.org");
 	expect_counts(kit_set_policy("[policy]\nname = late\n[allow e]\n"
 				     "hosts = evil.example.org\n"), 0, 0);
-	request(client, "/", "evil.example.org");
+	kit_request(client, "/", "evil.example.org");
 	expect_refusal(client, "host_not_allowed");
 	assert_int_equal(kit_records(), 1);
 	close(client);

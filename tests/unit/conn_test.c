@@ -21,35 +21,8 @@
 #include "tests/unit/conn_kit.h"
 #include "tests/unit/proxy_lab.h"
 
-#define BASE		(kit.worker.base)
 #define OK_200		"HTTP/1.1 200 OK\r\n\r\n"
 #define ACCESS_DENIED	"\x15\x03\x01\x00\x02\x02\x31"
-
-static bool was_dialled(int listener)
-{
-	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-	if (fd < 0)
-		return false;
-	close(fd);
-	return true;
-}
-
-/* Turn the loop until @listener has somebody. */
-static int accept_turning(int listener)
-{
-	lab_wait_readable(BASE, listener);
-	return lab_accept(listener);
-}
-
-static void expect_bytes(int fd, struct str want)
-{
-	char got[1024];
-
-	assert_true(want.n <= sizeof(got));
-	lab_recv(BASE, fd, got, want.n);
-	assert_memory_equal(got, want.p, want.n);
-}
 
 /* The whole of an HTTP refusal, up to the end of the connection. */
 static void expect_refusal(int fd, const char *status, const char *word)
@@ -72,26 +45,9 @@ static void expect_refusal(int fd, const char *status, const char *word)
 
 static void expect_alert(int fd, const char *alert)
 {
-	expect_bytes(fd, str_make(alert, 7));
+	kit_expect_bytes(fd, str_make(alert, 7));
 	lab_expect_fin(BASE, fd);
 	close(fd);
-}
-
-static int connect_to(const char *authority)
-{
-	char head[512];
-	int fd = kit_explicit();
-
-	assert_true(snprintf(head, sizeof(head), "CONNECT %s HTTP/1.1\r\n"
-			     "Host: %s\r\n\r\n", authority, authority) > 0);
-	lab_send(BASE, fd, str_from(head));
-	return fd;
-}
-
-static bool same_id(size_t a, size_t b)
-{
-	return memcmp(&kit_record(a)->id, &kit_record(b)->id,
-		      sizeof(struct id)) == 0;
 }
 
 /* --- CONNECT -------------------------------------------------------------------- */
@@ -101,9 +57,9 @@ static void a_denied_connect_is_a_403_and_never_a_200_TUN_01(void **state)
 	int origin = lab_listen(KIT_ORIGIN, 443, NULL);
 
 	(void)state;
-	expect_refusal(connect_to("evil.example.net:443"), "403",
+	expect_refusal(kit_connect_to("evil.example.net:443"), "403",
 		       "host_not_allowed");
-	assert_false(was_dialled(origin));
+	assert_false(kit_was_dialled(origin));
 	kit_expect_record(0, RECORD_FLOW_DENY, RECORD_DENY,
 			  REASON_HOST_NOT_ALLOWED, "evil.example.net");
 	assert_int_equal(kit_record(0)->via, RECORD_VIA_CONNECT);
@@ -115,18 +71,18 @@ static void a_denied_connect_is_a_403_and_never_a_200_TUN_01(void **state)
 static void denial_and_outage_look_different_TUN_02(void **state)
 {
 	(void)state;
-	expect_refusal(connect_to("dead.example.org:443"), "502",
+	expect_refusal(kit_connect_to("dead.example.org:443"), "502",
 		       "connect_refused");
 	kit_expect_record(0, RECORD_FLOW_OPEN, RECORD_ALLOW, REASON_ALLOWED,
 			  "dead.example.org");
 	kit_expect_record(1, RECORD_FLOW_CLOSE, RECORD_ERROR,
 			  REASON_CONNECT_REFUSED, "dead.example.org");
-	assert_true(same_id(0, 1));
-	expect_refusal(connect_to("gone.example.org:443"), "502",
+	assert_true(kit_same_id(0, 1));
+	expect_refusal(kit_connect_to("gone.example.org:443"), "502",
 		       "dns_nxdomain");
 	kit_expect_record(2, RECORD_FLOW_DENY, RECORD_ERROR,
 			  REASON_DNS_NXDOMAIN, "gone.example.org");
-	expect_refusal(connect_to("api.example.org:8443"), "403",
+	expect_refusal(kit_connect_to("api.example.org:8443"), "403",
 		       "port_not_allowed");
 }
 
@@ -135,9 +91,9 @@ static void a_name_that_leads_inside_is_refused_by_class_ADDR_10(void **state)
 	int bait = lab_listen("10.0.0.5", 443, NULL);
 
 	(void)state;
-	expect_refusal(connect_to("inside.example.org:443"), "403",
+	expect_refusal(kit_connect_to("inside.example.org:443"), "403",
 		       "address_private");
-	assert_false(was_dialled(bait));
+	assert_false(kit_was_dialled(bait));
 	kit_expect_record(0, RECORD_FLOW_DENY, RECORD_DENY,
 			  REASON_ADDRESS_PRIVATE, "inside.example.org");
 	assert_int_equal(kit_record(0)->dst.addr.b[0], 10);
@@ -149,11 +105,11 @@ static void a_metadata_literal_is_refused_by_class(void **state)
 	int bait = lab_listen("169.254.169.254", 80, NULL);
 
 	(void)state;
-	expect_refusal(connect_to("169.254.169.254:80"), "403",
+	expect_refusal(kit_connect_to("169.254.169.254:80"), "403",
 		       "address_metadata");
-	expect_refusal(connect_to("[::ffff:169.254.169.254]:80"), "403",
+	expect_refusal(kit_connect_to("[::ffff:169.254.169.254]:80"), "403",
 		       "address_metadata");
-	assert_false(was_dialled(bait));
+	assert_false(kit_was_dialled(bait));
 	close(bait);
 }
 
@@ -161,14 +117,14 @@ static void a_tunnel_carries_and_is_recorded_LOG_10(void **state)
 {
 	struct str hello = kit_hello("api.example.org");
 	int door = lab_listen(KIT_ORIGIN, 443, NULL), origin;
-	int client = connect_to("api.example.org:443");
+	int client = kit_connect_to("api.example.org:443");
 	const struct record *r;
 
 	(void)state;
 	lab_expect(BASE, client, OK_200);
 	lab_send(BASE, client, hello);
 	origin = lab_accept(door);
-	expect_bytes(origin, hello);
+	kit_expect_bytes(origin, hello);
 	lab_send(BASE, origin, STR("answer"));
 	lab_expect(BASE, client, "answer");
 	close(client);
@@ -179,7 +135,7 @@ static void a_tunnel_carries_and_is_recorded_LOG_10(void **state)
 	kit_expect_record(1, RECORD_FLOW_CLOSE, RECORD_ALLOW,
 			  REASON_CLIENT_CLOSED, "api.example.org");
 	r = kit_record(1);
-	assert_true(same_id(0, 1));
+	assert_true(kit_same_id(0, 1));
 	assert_int_equal(r->bytes_up, hello.n);
 	assert_int_equal(r->bytes_down, 6);
 	assert_true(r->dur_ms >= 0);
@@ -212,7 +168,7 @@ static void bytes_behind_the_head_are_the_tunnels_first_TUN_04(void **state)
 	lab_send(BASE, client, str_make(all, n));
 	lab_expect(BASE, client, OK_200);
 	origin = lab_accept(door);
-	expect_bytes(origin, hello);
+	kit_expect_bytes(origin, hello);
 	lab_reset(client);
 	lab_expect_reset(BASE, origin);
 	close(origin);
@@ -222,7 +178,7 @@ static void bytes_behind_the_head_are_the_tunnels_first_TUN_04(void **state)
 		lab_send(BASE, client, str_make(all + i, 1));
 	lab_expect(BASE, client, OK_200);
 	origin = lab_accept(door);
-	expect_bytes(origin, hello);
+	kit_expect_bytes(origin, hello);
 	lab_reset(client);
 	lab_expect_reset(BASE, origin);
 	close(origin);
@@ -309,7 +265,7 @@ static void a_connection_that_says_nothing_is_recorded_LOG_07(void **state)
 static void a_lying_sni_ends_the_tunnel_and_its_record_LOG_08(void **state)
 {
 	int door = lab_listen(KIT_ORIGIN, 443, NULL), origin;
-	int client = connect_to("api.example.org:443");
+	int client = kit_connect_to("api.example.org:443");
 	char byte;
 
 	(void)state;
@@ -324,7 +280,7 @@ static void a_lying_sni_ends_the_tunnel_and_its_record_LOG_08(void **state)
 	kit_expect_record(1, RECORD_FLOW_CLOSE, RECORD_DENY,
 			  REASON_NAME_MISMATCH, "api.example.org");
 	assert_string_equal(kit_record(1)->sni.p, "evil.example.net");
-	assert_true(same_id(0, 1));
+	assert_true(kit_same_id(0, 1));
 	close(origin);
 	close(door);
 }
@@ -332,13 +288,13 @@ static void a_lying_sni_ends_the_tunnel_and_its_record_LOG_08(void **state)
 static void what_is_not_tls_does_not_enter_an_https_tunnel(void **state)
 {
 	int door = lab_listen(KIT_ORIGIN, 443, NULL), origin;
-	int client = connect_to("api.example.org:443");
+	int client = kit_connect_to("api.example.org:443");
 
 	(void)state;
 	lab_expect(BASE, client, OK_200);
 	lab_send(BASE, client, STR("GET / HTTP/1.1\r\nHost: x\r\n\r\n"));
 	expect_refusal(client, "403", "protocol_mismatch");
-	client = connect_to("api.example.org:443");
+	client = kit_connect_to("api.example.org:443");
 	lab_expect(BASE, client, OK_200);
 	lab_send(BASE, client, STR("SSH-2.0-lurker\r\n"));
 	lab_expect_reset(BASE, client);
@@ -351,7 +307,7 @@ static void what_is_not_tls_does_not_enter_an_https_tunnel(void **state)
 static void a_server_may_speak_first_TUN_14(void **state)
 {
 	int door = lab_listen(KIT_ORIGIN, 22, NULL), origin;
-	int client = connect_to("ssh.example.org:22");
+	int client = kit_connect_to("ssh.example.org:22");
 
 	(void)state;
 	lab_expect(BASE, client, OK_200);
@@ -381,7 +337,7 @@ static void a_synthetic_literal_is_its_name(void **state)
 	(void)state;
 	assert_true(snprintf(authority, sizeof(authority), "%s:22",
 			     kit_synthetic("ssh.example.org")) > 0);
-	client = connect_to(authority);
+	client = kit_connect_to(authority);
 	lab_expect(BASE, client, OK_200);
 	origin = lab_accept(door);
 	kit_expect_record(0, RECORD_FLOW_OPEN, RECORD_ALLOW, REASON_ALLOWED,
@@ -390,7 +346,7 @@ static void a_synthetic_literal_is_its_name(void **state)
 	close(client);
 	close(origin);
 	close(door);
-	expect_refusal(connect_to("198.18.77.77:22"), "403",
+	expect_refusal(kit_connect_to("198.18.77.77:22"), "403",
 		       "address_not_allowed");
 }
 
@@ -400,9 +356,9 @@ static void without_audit_nothing_is_opened(void **state)
 
 	(void)state;
 	kit.audit_down = true;
-	expect_refusal(connect_to("api.example.org:443"), "503",
+	expect_refusal(kit_connect_to("api.example.org:443"), "503",
 		       "audit_unavailable");
-	assert_false(was_dialled(door));
+	assert_false(kit_was_dialled(door));
 	close(door);
 }
 
@@ -417,11 +373,11 @@ static void a_named_tls_flow_is_dialled_after_its_hello(void **state)
 
 	(void)state;
 	for (i = 0; i < hello.n; i++) {
-		assert_false(was_dialled(door));
+		assert_false(kit_was_dialled(door));
 		lab_send(BASE, client, str_make(hello.p + i, 1));
 	}
 	origin = lab_accept(door);
-	expect_bytes(origin, hello);
+	kit_expect_bytes(origin, hello);
 	lab_send(BASE, origin, STR("server hello"));
 	lab_expect(BASE, client, "server hello");
 	kit_expect_record(0, RECORD_FLOW_OPEN, RECORD_ALLOW, REASON_ALLOWED,
@@ -452,7 +408,7 @@ static void a_name_with_both_families_survives_without_one(void **state)
 	while (kit_records() == 0)
 		lab_turn(BASE);
 	origin = lab_accept(door);
-	expect_bytes(origin, hello);
+	kit_expect_bytes(origin, hello);
 	close(client);
 	close(origin);
 	close(door);
@@ -485,7 +441,7 @@ static void a_hello_that_does_not_fit_the_name_is_told_by_alert(void **state)
 	close(client);
 	kit_expect_record(4, RECORD_FLOW_DENY, RECORD_DENY,
 			  REASON_CLIENT_CLOSED_EARLY, "api.example.org");
-	assert_false(was_dialled(door));
+	assert_false(kit_was_dialled(door));
 	close(door);
 }
 
@@ -562,7 +518,7 @@ static void a_known_address_is_only_as_good_as_the_name_said_ADDR_18(
 	client = kit_transparent(KIT_OTHER, 443);
 	lab_send(BASE, client, hello);
 	origin = lab_accept(door);
-	expect_bytes(origin, hello);
+	kit_expect_bytes(origin, hello);
 	kit_expect_record(0, RECORD_FLOW_OPEN, RECORD_ALLOW, REASON_ALLOWED,
 			  "api.example.org");
 	assert_int_equal(kit_record(0)->asked.b[3], 66);
@@ -584,7 +540,7 @@ static void a_known_address_is_only_as_good_as_the_name_said_ADDR_18(
 	expect_alert(client, ACCESS_DENIED);
 	kit_expect_record(3, RECORD_FLOW_DENY, RECORD_DENY,
 			  REASON_ADDRESS_DOCUMENTATION, "");
-	assert_false(was_dialled(door));
+	assert_false(kit_was_dialled(door));
 	close(door);
 }
 
@@ -597,15 +553,15 @@ static void a_permitted_literal_needs_no_name_but_tolerates_no_other(
 	struct str hello = kit_hello(NULL);
 
 	(void)state;
-	client = connect_to(KIT_LITERAL ":443");
+	client = kit_connect_to(KIT_LITERAL ":443");
 	lab_expect(BASE, client, OK_200);
 	lab_send(BASE, client, hello);
 	origin = lab_accept(door);
-	expect_bytes(origin, hello);
+	kit_expect_bytes(origin, hello);
 	close(client);
 	close(origin);
 
-	client = connect_to(KIT_LITERAL ":443");
+	client = kit_connect_to(KIT_LITERAL ":443");
 	lab_expect(BASE, client, OK_200);
 	lab_send(BASE, client, kit_hello("evil.example.net"));
 	expect_alert(client, ACCESS_DENIED);
@@ -654,14 +610,14 @@ static void a_program_that_gives_up_costs_no_dial(void **state)
 	assert_int_equal(listen(door, 0), 0);
 	plug = lab_connect(KIT_HOLE, 443);
 	lab_wait_readable(BASE, door);
-	client = connect_to("hole.example.org:443");
+	client = kit_connect_to("hole.example.org:443");
 	kit_expect_record(0, RECORD_FLOW_OPEN, RECORD_ALLOW, REASON_ALLOWED,
 			  "hole.example.org");
 	assert_int_equal(kit.sandbox.nconns, 1);
 	close(client);
 	kit_expect_record(1, RECORD_FLOW_CLOSE, RECORD_ALLOW,
 			  REASON_CLIENT_CLOSED, "hole.example.org");
-	client = connect_to("hole.example.org:443");
+	client = kit_connect_to("hole.example.org:443");
 	kit_record(2);
 	lab_reset(client);
 	kit_expect_record(3, RECORD_FLOW_CLOSE, RECORD_ALLOW,
@@ -686,7 +642,7 @@ static void what_is_said_during_the_dial_is_kept_in_order_TUN_04(void **state)
 	(void)!send(client, much, 1000, 0);
 	lab_send(BASE, client, str_make(much + 1000, sizeof(much) - 1000));
 	shutdown(client, SHUT_WR);
-	origin = accept_turning(door);
+	origin = kit_accept_turning(door);
 	for (i = 0; i < sizeof(much); i++) {
 		char c;
 
@@ -708,7 +664,7 @@ static void many_connections_leave_nothing_behind_TUN_11(void **state)
 
 	(void)state;
 	for (i = 0; i < 30; i++) {
-		int client = connect_to("ssh.example.org:22"), origin;
+		int client = kit_connect_to("ssh.example.org:22"), origin;
 
 		lab_expect(BASE, client, OK_200);
 		origin = lab_accept(door);
