@@ -110,6 +110,34 @@ static void rule_of(const struct shown_diff *d, const struct rules_change *c,
 	rules_rule_info(c->gained ? d->to : d->from, c->rule, ret);
 }
 
+static int put_types(const struct rules_change *c, const char *between,
+		     struct buf *out)
+{
+	bool first = true;
+	int e = 0;
+
+	for (unsigned i = 0; i < 32 && !e; i++) {
+		if (!(c->types & BIT(i)))
+			continue;
+		e = buf_printf(out, "%s%s", first ? "" : between,
+			       rules_type_name(BIT(i)));
+		first = false;
+	}
+	return e;
+}
+
+/* What DNS is asked about, which no port says. */
+static int text_types(const struct rules_change *c, struct buf *out)
+{
+	int e = buf_printf(out, "%s%s%.*s  ", c->gained ? "+ DNS types  " :
+			   "- no longer  ", c->wild ? "*." : "",
+			   STR_ARG(c->host));
+
+	if (!e)
+		e = put_types(c, " ", out);
+	return e ? e : buf_printf(out, c->gained ? "\n" : " by DNS\n");
+}
+
 static int text_change(const struct shown_diff *d, const struct rules_change *c,
 		       struct buf *out)
 {
@@ -127,15 +155,48 @@ static int text_change(const struct shown_diff *d, const struct rules_change *c,
 	return e;
 }
 
+static void json_types(struct json *j, const struct rules_change *c)
+{
+	json_array_begin(j, "types");
+	for (unsigned i = 0; i < 32; i++) {
+		if (c->types & BIT(i))
+			json_cstr(j, NULL, rules_type_name(BIT(i)));
+	}
+	json_array_end(j);
+}
+
+/* @text is for use in between. */
+static int json_flow(struct json *j, const struct shown_diff *d,
+		     const struct rules_change *c, struct buf *text)
+{
+	struct rules_rule_info info;
+	int e = 0;
+
+	if (c->lo.family != IP_NONE) {
+		buf_reset(text);
+		e = put_addrs(c, text);
+		json_str(j, "addresses", buf_str(text));
+	}
+	json_uint(j, "port_from", c->port_lo);
+	json_uint(j, "port_to", c->port_hi);
+	json_str_opt(j, "method", c->method);
+	json_str_opt(j, "path", c->path);
+	rule_of(d, c, &info);
+	json_object_begin(j, "rule");
+	json_cstr(j, "name", info.name);
+	json_cstr(j, "file", info.file);
+	json_uint(j, "line", info.line);
+	json_object_end(j);
+	return e;
+}
+
 static int json_change(const struct shown_diff *d, const struct rules_change *c,
 		       struct buf *out)
 {
 	CLEANUP(buf_done) struct buf text = BUF_INIT(LINE_BYTES);
-	struct rules_rule_info info;
 	struct json j;
 	int e = 0;
 
-	rule_of(d, c, &info);
 	json_begin(&j, out);
 	json_object_begin(&j, NULL);
 	json_cstr(&j, "change", c->gained ? "gained" : "lost");
@@ -144,21 +205,11 @@ static int json_change(const struct shown_diff *d, const struct rules_change *c,
 			       STR_ARG(c->host));
 		json_str(&j, "host", buf_str(&text));
 	}
-	if (!e && c->lo.family != IP_NONE) {
-		buf_reset(&text);
-		e = put_addrs(c, &text);
-		json_str(&j, "addresses", buf_str(&text));
-	}
-	json_uint(&j, "port_from", c->port_lo);
-	json_uint(&j, "port_to", c->port_hi);
-	json_str_opt(&j, "method", c->method);
-	json_str_opt(&j, "path", c->path);
+	if (c->types)
+		json_types(&j, c);
+	else if (!e)
+		e = json_flow(&j, d, c, &text);
 	json_cstr(&j, "reason", reason_word(c->reason));
-	json_object_begin(&j, "rule");
-	json_cstr(&j, "name", info.name);
-	json_cstr(&j, "file", info.file);
-	json_uint(&j, "line", info.line);
-	json_object_end(&j);
 	json_object_end(&j);
 	if (json_end(&j) || e)
 		return -ENOSPC;
@@ -171,7 +222,8 @@ static bool show_change(void *arg, const struct rules_change *c)
 	struct shown_diff *d = arg;
 
 	*(c->gained ? &d->gained : &d->lost) += 1;
-	d->err = d->json ? json_change(d, c, &out) : text_change(d, c, &out);
+	d->err = d->json ? json_change(d, c, &out) :
+		 c->types ? text_types(c, &out) : text_change(d, c, &out);
 	if (!d->err)
 		text_put(&out);
 	return !d->err;

@@ -26,6 +26,7 @@ noinst_LIBRARIES += %D%/librules.a
 	%D%/rules_path.c %D%/rules_path.h \
 	%D%/rules_report.c \
 	%D%/rules_request.c \
+	%D%/rules_dns.c \
 	%D%/rules_settings.c \
 	%D%/rules_sources.c \
 	%D%/rules_time.c \

@@ -160,6 +160,44 @@ size_t rules_rule_find(const struct ruleset *rs, bool deny, struct str name);
  */
 int64_t rules_next_expiry(const struct ruleset *rs, int64_t now);
 
+/* --- what a policy says of DNS and of budgets ---------------------------- */
+
+enum rules_answers {
+	RULES_ANSWERS_DEFAULT,		/* as the way in has it */
+	RULES_ANSWERS_SYNTHETIC,
+	RULES_ANSWERS_REAL,
+};
+
+enum rules_ipv6 { RULES_IPV6_AUTO, RULES_IPV6_ON, RULES_IPV6_OFF };
+
+struct rules_dns {			/* [dns] */
+	enum rules_answers answers;
+	enum rules_ipv6 ipv6;
+	bool refused;			/* denied names: REFUSED, not NXDOMAIN */
+};
+
+/* [limits], of one run; 0: the policy does not say, the default holds. */
+struct rules_limits {
+	uint32_t queries;		/* questions a second */
+	uint32_t names;			/* different ones, below wildcards */
+	uint32_t label_bytes;		/* of such names, in all */
+	uint32_t nxdomain;		/* of such names that there are not */
+};
+
+const struct rules_dns *rules_dns(const struct ruleset *rs);
+const struct rules_limits *rules_limits(const struct ruleset *rs);
+
+/*
+ * The types of DNS questions that `types` can open, beside A and AAAA, which
+ * every allowed name has: TXT, MX, SRV, NS, PTR, CAA, HTTPS and SVCB.
+ * Return: its bit, or 0 for every other type.
+ */
+uint32_t rules_type_bit(uint16_t qtype);
+/* "TXT" in any case; 0 for no type, or one that no rule can open. */
+uint16_t rules_type_by_name(struct str name);
+/* Of one bit. */
+const char *rules_type_name(uint32_t bit);
+
 /* --- asking ------------------------------------------------------------- */
 
 struct rules_question {
@@ -231,6 +269,13 @@ enum rules_name_verdict {
 enum rules_name_verdict rules_judge_name(const struct ruleset *rs,
 					 struct str host, int64_t now,
 					 struct rules_answer *ret);
+
+/*
+ * The bits of the types that the policy opens for a name which it allows: those
+ * of [dns], and of each allow that speaks of the name.  Of others: none.
+ */
+uint32_t rules_name_types(const struct ruleset *rs, struct str host,
+			  int64_t now);
 
 /**
  * rules_judge_name_addr() - May an address that a name has be dialled at all?

@@ -100,6 +100,8 @@ struct ast_rule {
 	struct ast_word *methods, **methods_end;
 	struct ast_word *paths, **paths_end;
 	size_t n_methods, n_paths;
+	uint32_t types;			/* bits of rules_type_bit() */
+	struct rules_place types_place;	/* of the first; line 0: none */
 };
 
 struct rules_ast {
@@ -154,6 +156,8 @@ void rules_check_lists(const struct rules_ast *ast,
 		       struct rules_report *report);
 /* What each rule must have by itself. */
 void rules_check_each(const struct rules_ast *ast, struct rules_report *report);
+/* [dns] and [limits], which have been checked. */
+void rules_compile_settings(struct ruleset *rs, const struct rules_ast *ast);
 /* Of all rules, into @rs->hosts and what its marks mean; 0, -EINVAL, -ENOMEM. */
 NODISCARD int rules_compile_hosts(struct ruleset *rs,
 				  const struct rules_ast *ast,

@@ -103,6 +103,15 @@ static void check_requests(const struct ast_rule *r,
 			       "'protocol = http'", STR_ARG(r->name));
 }
 
+static void check_types(const struct ast_rule *r, struct rules_report *report)
+{
+	if (r->types_place.line != 0 && !r->hosts && !r->lists)
+		report_error(report, r->types_place,
+			     "[allow %.*s] has 'types' and no 'hosts'; only "
+			     "names are asked for, so give it some, or take "
+			     "'types' out", STR_ARG(r->name));
+}
+
 static void check_suffixes(const struct ast_rule *r,
 			   struct rules_report *report)
 {
@@ -239,6 +248,7 @@ void rules_check_each(const struct rules_ast *ast, struct rules_report *report)
 		check_protocol(r, report);
 		check_expiry(r, report);
 		check_requests(r, report);
+		check_types(r, report);
 		check_observe(r, report);
 		if (!r->deny)
 			check_exception(r, report);

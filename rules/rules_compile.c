@@ -199,6 +199,7 @@ static int compile_rule(struct arena *arena, const struct ast_rule *ast,
 	rule->deny = ast->deny;
 	rule->has_hosts = ast->hosts || ast->lists;
 	rule->protocol = ast->protocol;
+	rule->types = ast->types;
 	err = compile_words(arena, ast->methods, ast->n_methods,
 			    &rule->method, &rule->n_methods);
 	if (!err)
@@ -306,6 +307,7 @@ static int compile_head(struct ruleset *rs, const struct rules_ast *ast,
 		return -ENOMEM;
 	rs->name = name.p;
 	rs->observe = ast->observe;
+	rules_compile_settings(rs, ast);
 	make_digest(report, rs->digest);
 	return compile_files(rs, report);
 }

@@ -513,6 +513,25 @@ static int cut_requests(struct diff *d)
 	return e;
 }
 
+/* What the world may be asked of the name, beside its addresses. */
+static void judge_types(struct diff *d, const struct rules_question *q,
+			const struct rules_change *at)
+{
+	uint32_t from = rules_name_types(d->set[0], q->host, d->now);
+	uint32_t to = rules_name_types(d->set[1], q->host, d->now);
+	struct rules_change c = *at;
+
+	c.reason = REASON_TYPE_NOT_ALLOWED;
+	c.gained = true;
+	c.types = to & ~from;
+	if (c.types && !d->stopped)
+		d->stopped = !d->fn(d->arg, &c);
+	c.gained = false;
+	c.types = from & ~to;
+	if (c.types && !d->stopped)
+		d->stopped = !d->fn(d->arg, &c);
+}
+
 static void judge_pattern(struct diff *d, const struct pattern *p)
 {
 	char name[sizeof(ANY_LABEL) + HOST_NAME_MAX_LEN];
@@ -530,6 +549,7 @@ static void judge_pattern(struct diff *d, const struct pattern *p)
 		judge_addrs(d, &q, &c);
 	if (d->n_paths > 0)
 		judge_requests(d, &q, &c);
+	judge_types(d, &q, &c);
 }
 
 int rules_diff(const struct ruleset *from, const struct ruleset *to,

@@ -29,6 +29,8 @@ struct rules_change {
 	uint16_t port_lo, port_hi;
 	struct str path;	/* of requests alone, a sample; empty: of flows */
 	struct str method;	/* with @path; empty: whatever it is */
+	uint32_t types;		/* of DNS questions, and nothing of flows: bits
+				 * of rules_type_bit(); no rule is named */
 	enum reason reason;	/* why not, in the one that refuses */
 	size_t rule;		/* that permits, in the one that does */
 };

@@ -179,6 +179,17 @@ static void read_path(struct parser *p, struct str word)
 	p->rule->n_paths++;
 }
 
+/* A and AAAA are every allowed name's, and can be written for completeness. */
+static void read_type(struct parser *p, struct str word)
+{
+	const char *fault = rules_type_fault(word);
+
+	if (fault)
+		bad_word(p, word, fault);
+	else
+		p->rule->types |= rules_type_bit(rules_type_by_name(word));
+}
+
 /* What a policy or an include names came along; it is read by itself. */
 static void read_include(struct parser *p, struct str word)
 {
@@ -226,6 +237,13 @@ static void set_methods(struct parser *p)
 static void set_paths(struct parser *p)
 {
 	each_word(p, read_path);
+}
+
+static void set_types(struct parser *p)
+{
+	if (p->rule->types_place.line == 0)
+		p->rule->types_place = here(p);
+	each_word(p, read_type);
 }
 
 static void set_include(struct parser *p)
@@ -409,6 +427,7 @@ static const struct key {
 	  set_protocol },
 	{ "methods", SECTIONS_OF_RULES, set_methods },
 	{ "paths", SECTIONS_OF_RULES, set_paths },
+	{ "types", BIT(SECTION_ALLOW), set_types },
 	{ "public_suffix", BIT(SECTION_ALLOW), set_public_suffix },
 	{ "reason", SECTIONS_OF_RULES | BIT(SECTION_POLICY), set_reason },
 	{ "owner", SECTIONS_OF_RULES | BIT(SECTION_POLICY) |

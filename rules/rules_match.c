@@ -726,6 +726,31 @@ enum rules_name_verdict rules_judge_name(const struct ruleset *rs,
 	return judge_name(rs, &path, now, ret);
 }
 
+uint32_t rules_name_types(const struct ruleset *rs, struct str host,
+			  int64_t now)
+{
+	struct judge no_address UNINITIALIZED;
+	struct host_path path UNINITIALIZED;
+	struct host_rules start, it;
+	struct rules_answer answer;
+	const struct rule *r;
+	uint32_t types = rs->types;
+
+	host_table_find(&rs->hosts, host, &path);
+	if (judge_name(rs, &path, now, &answer) != RULES_NAME_ALLOWED ||
+	    answer.would_deny)
+		return 0;
+	judge_clear(&no_address, rs, now);
+	host_rules_start(&start, rs, &path);
+	it = start;
+	while ((r = host_rules_next(&it))) {
+		if (!r->deny && r->types && rule_holds(r, now) &&
+		    open_port(&start, &no_address, r) > 0)
+			types |= r->types;
+	}
+	return types;
+}
+
 /* --- a name and an address, on whatever port ------------------------------ */
 
 struct found {

@@ -328,6 +328,7 @@ static void on_section(void *arg, unsigned line, struct str name)
 	p->section = STR_NONE;
 	p->section_name = STR_NONE;
 	p->first_setting = NULL;
+	p->unused_told = false;
 	str_word(&rest, &first);
 	rest = str_trim(rest);
 	for (int kind = SECTION_POLICY; kind < SECTION_KINDS; kind++) {
@@ -385,6 +386,7 @@ static int parse_source(struct parser *p, uint16_t source)
 	p->rule = NULL;
 	p->section = p->section_name = STR_NONE;
 	p->first_setting = NULL;
+	p->unused_told = false;
 	p->policy_place = p->own_name = p->own_owner = p->own_reason =
 		(struct rules_place){ 0 };
 	err = ini_read(p->report->source[source].text, &handler, p);

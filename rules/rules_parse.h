@@ -43,6 +43,7 @@ struct parser {
 	struct rules_place policy_place;	/* of this source's [policy] */
 	struct rules_place own_name, own_owner, own_reason; /* an include's */
 	struct ast_setting *first_setting;	/* of the section */
+	bool unused_told;		/* of the section's first such key */
 	bool *claimed;			/* by source: named where it says */
 	struct str value;		/* of the key being read */
 	uint32_t line;

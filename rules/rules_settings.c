@@ -4,8 +4,8 @@
  *
  * A table says which key there is, what a value looks like, and whether anything
  * here uses it.  What is not used yet is read and checked all the same, and
- * every section of it is warned of: a limit that holds nothing must not look
- * like one that does.
+ * each section is warned of its first such key: a limit that holds nothing must
+ * not look like one that does.
  */
 #include "base/ini.h"
 #include "rules/rules_parse.h"
@@ -24,15 +24,12 @@ enum value_type {
 	VALUE_HOSTS,
 	VALUE_PORTS,
 	VALUE_PATHS,
+	VALUE_TYPES,		/* of DNS questions */
 };
 
 static const char *const answers_words[] = { "synthetic", "real", NULL };
 static const char *const ipv6_words[] = { "auto", "on", "off", NULL };
 static const char *const denied_words[] = { "nxdomain", "refused", NULL };
-static const char *const type_words[] = {
-	"A", "AAAA", "HTTPS", "SVCB", "TXT", "MX", "SRV", "NS", "PTR", "CAA",
-	NULL,
-};
 static const char *const failure_words[] = { "refuse", "count", NULL };
 static const char *const query_words[] = { "hide", "show", NULL };
 static const char *const method_words[] = {
@@ -44,42 +41,45 @@ static const struct setting {
 	const char *key;
 	enum value_type type;
 	const char *const *words;
+	bool used;
 } settings[] = {
-	{ SECTION_LIMITS, "connections", VALUE_COUNT, NULL },
-	{ SECTION_LIMITS, "new_connections", VALUE_COUNT, NULL },
-	{ SECTION_LIMITS, "queries", VALUE_COUNT, NULL },
-	{ SECTION_LIMITS, "names", VALUE_COUNT, NULL },
-	{ SECTION_LIMITS, "bytes_up", VALUE_BYTES, NULL },
-	{ SECTION_LIMITS, "bytes_down", VALUE_BYTES, NULL },
-	{ SECTION_LIMITS, "rate_up", VALUE_BYTES, NULL },
-	{ SECTION_LIMITS, "rate_down", VALUE_BYTES, NULL },
-	{ SECTION_LIMITS, "flow_time", VALUE_SPAN, NULL },
-	{ SECTION_LIMITS, "idle_time", VALUE_SPAN, NULL },
-	{ SECTION_DNS, "answers", VALUE_WORD, answers_words },
-	{ SECTION_DNS, "ipv6", VALUE_WORD, ipv6_words },
-	{ SECTION_DNS, "denied", VALUE_WORD, denied_words },
-	{ SECTION_DNS, "types", VALUE_WORDS, type_words },
-	{ SECTION_AUDIT, "on_failure", VALUE_WORD, failure_words },
-	{ SECTION_AUDIT, "queries", VALUE_WORD, query_words },
-	{ SECTION_CREDENTIAL, "file", VALUE_PATH, NULL },
-	{ SECTION_CREDENTIAL, "env", VALUE_TEXT, NULL },
-	{ SECTION_CREDENTIAL, "program", VALUE_PATH, NULL },
-	{ SECTION_CREDENTIAL, "systemd", VALUE_TEXT, NULL },
-	{ SECTION_CREDENTIAL, "header", VALUE_TEXT, NULL },
-	{ SECTION_CREDENTIAL, "basic", VALUE_TEXT, NULL },
-	{ SECTION_CREDENTIAL, "query", VALUE_TEXT, NULL },
-	{ SECTION_CREDENTIAL, "template", VALUE_TEXT, NULL },
-	{ SECTION_CREDENTIAL, "variable", VALUE_TEXT, NULL },
-	{ SECTION_CREDENTIAL, "hosts", VALUE_HOSTS, NULL },
-	{ SECTION_CREDENTIAL, "ports", VALUE_PORTS, NULL },
-	{ SECTION_CREDENTIAL, "methods", VALUE_WORDS, method_words },
-	{ SECTION_CREDENTIAL, "paths", VALUE_PATHS, NULL },
-	{ SECTION_CREDENTIAL, "ttl", VALUE_SPAN, NULL },
-	{ SECTION_CREDENTIAL, "timeout", VALUE_SPAN, NULL },
-	{ SECTION_CREDENTIAL, "expires", VALUE_TIME, NULL },
-	{ SECTION_CREDENTIAL, "insecure", VALUE_YES_NO, NULL },
-	{ SECTION_CREDENTIAL, "reason", VALUE_TEXT, NULL },
-	{ SECTION_CREDENTIAL, "owner", VALUE_TEXT, NULL },
+	{ SECTION_LIMITS, "connections", VALUE_COUNT, NULL, false },
+	{ SECTION_LIMITS, "new_connections", VALUE_COUNT, NULL, false },
+	{ SECTION_LIMITS, "queries", VALUE_COUNT, NULL, true },
+	{ SECTION_LIMITS, "names", VALUE_COUNT, NULL, true },
+	{ SECTION_LIMITS, "label_bytes", VALUE_BYTES, NULL, true },
+	{ SECTION_LIMITS, "nxdomain", VALUE_COUNT, NULL, true },
+	{ SECTION_LIMITS, "bytes_up", VALUE_BYTES, NULL, false },
+	{ SECTION_LIMITS, "bytes_down", VALUE_BYTES, NULL, false },
+	{ SECTION_LIMITS, "rate_up", VALUE_BYTES, NULL, false },
+	{ SECTION_LIMITS, "rate_down", VALUE_BYTES, NULL, false },
+	{ SECTION_LIMITS, "flow_time", VALUE_SPAN, NULL, false },
+	{ SECTION_LIMITS, "idle_time", VALUE_SPAN, NULL, false },
+	{ SECTION_DNS, "answers", VALUE_WORD, answers_words, true },
+	{ SECTION_DNS, "ipv6", VALUE_WORD, ipv6_words, true },
+	{ SECTION_DNS, "denied", VALUE_WORD, denied_words, true },
+	{ SECTION_DNS, "types", VALUE_TYPES, NULL, true },
+	{ SECTION_AUDIT, "on_failure", VALUE_WORD, failure_words, false },
+	{ SECTION_AUDIT, "queries", VALUE_WORD, query_words, false },
+	{ SECTION_CREDENTIAL, "file", VALUE_PATH, NULL, false },
+	{ SECTION_CREDENTIAL, "env", VALUE_TEXT, NULL, false },
+	{ SECTION_CREDENTIAL, "program", VALUE_PATH, NULL, false },
+	{ SECTION_CREDENTIAL, "systemd", VALUE_TEXT, NULL, false },
+	{ SECTION_CREDENTIAL, "header", VALUE_TEXT, NULL, false },
+	{ SECTION_CREDENTIAL, "basic", VALUE_TEXT, NULL, false },
+	{ SECTION_CREDENTIAL, "query", VALUE_TEXT, NULL, false },
+	{ SECTION_CREDENTIAL, "template", VALUE_TEXT, NULL, false },
+	{ SECTION_CREDENTIAL, "variable", VALUE_TEXT, NULL, false },
+	{ SECTION_CREDENTIAL, "hosts", VALUE_HOSTS, NULL, false },
+	{ SECTION_CREDENTIAL, "ports", VALUE_PORTS, NULL, false },
+	{ SECTION_CREDENTIAL, "methods", VALUE_WORDS, method_words, false },
+	{ SECTION_CREDENTIAL, "paths", VALUE_PATHS, NULL, false },
+	{ SECTION_CREDENTIAL, "ttl", VALUE_SPAN, NULL, false },
+	{ SECTION_CREDENTIAL, "timeout", VALUE_SPAN, NULL, false },
+	{ SECTION_CREDENTIAL, "expires", VALUE_TIME, NULL, false },
+	{ SECTION_CREDENTIAL, "insecure", VALUE_YES_NO, NULL, false },
+	{ SECTION_CREDENTIAL, "reason", VALUE_TEXT, NULL, false },
+	{ SECTION_CREDENTIAL, "owner", VALUE_TEXT, NULL, false },
 };
 
 /* --- values ---------------------------------------------------------------- */
@@ -181,6 +181,14 @@ static void check_path(struct parser *p, struct str word)
 		bad_word(p, word, why);
 }
 
+static void check_type(struct parser *p, struct str word)
+{
+	const char *fault = rules_type_fault(word);
+
+	if (fault)
+		bad_word(p, word, fault);
+}
+
 static void check_word(struct parser *p, const struct setting *s,
 		       struct str word)
 {
@@ -193,6 +201,9 @@ static void check_word(struct parser *p, const struct setting *s,
 		break;
 	case VALUE_PATHS:
 		check_path(p, word);
+		break;
+	case VALUE_TYPES:
+		check_type(p, word);
 		break;
 	default:
 		check_known(p, s, word);
@@ -230,13 +241,20 @@ static const char *value_fault(const struct setting *s, struct str value)
 	}
 }
 
+/* Several, which add to those before; of all others there is one. */
+static bool has_words(const struct setting *s)
+{
+	return s->type == VALUE_WORDS || s->type == VALUE_HOSTS ||
+	       s->type == VALUE_PORTS || s->type == VALUE_PATHS ||
+	       s->type == VALUE_TYPES;
+}
+
 static void check_value(struct parser *p, const struct setting *s)
 {
 	struct str rest = p->value, word;
 	const char *fault;
 
-	if (s->type == VALUE_WORDS || s->type == VALUE_HOSTS ||
-	    s->type == VALUE_PORTS || s->type == VALUE_PATHS) {
+	if (has_words(s)) {
 		while (!p->no_memory && str_word(&rest, &word))
 			check_word(p, s, word);
 		return;
@@ -279,8 +297,7 @@ static bool may_stand(struct parser *p, const struct setting *s)
 {
 	const struct ast_setting *old = p->first_setting;
 
-	if (s->type == VALUE_WORDS || s->type == VALUE_HOSTS ||
-	    s->type == VALUE_PORTS || s->type == VALUE_PATHS)
+	if (has_words(s))
 		return true;
 	for (; old; old = old->next) {
 		if (old->key != s->key)
@@ -316,12 +333,13 @@ void parse_setting(struct parser *p, struct str word)
 	kept->name = p->section_name;
 	kept->value = keep(p, p->value);
 	kept->place = here(p);
-	if (!p->first_setting) {
+	if (!p->first_setting)
 		p->first_setting = kept;
+	if (!s->used && !p->unused_told) {
+		p->unused_told = true;
 		report_warning(p->report, here(p),
-			       "[%.*s] has no effect: this version of Penstock "
-			       "reads it and does nothing by it",
-			       STR_ARG(p->section));
+			       "'%s' has no effect: this version of Penstock "
+			       "reads it and does nothing by it", s->key);
 	}
 	*p->ast->settings_end = kept;
 	p->ast->settings_end = &kept->next;

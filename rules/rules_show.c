@@ -132,6 +132,66 @@ static int put_ports(const struct rule *r, struct buf *out)
 	return e ? e : buf_add_char(out, '\n');
 }
 
+static int put_types(uint32_t types, struct buf *out)
+{
+	int e = buf_printf(out, "%-*s =", VALUE_COLUMN, "types");
+
+	for (unsigned i = 0; i < 32 && !e; i++) {
+		if (types & BIT(i))
+			e = buf_printf(out, " %s", rules_type_name(BIT(i)));
+	}
+	return e ? e : buf_add_char(out, '\n');
+}
+
+/* What was not said is not shown: defaults are the manual page's. */
+static int put_dns(const struct ruleset *rs, struct buf *out)
+{
+	static const char *const ipv6[] = {
+		[RULES_IPV6_ON] = "on", [RULES_IPV6_OFF] = "off",
+	};
+	const struct rules_dns *d = &rs->dns;
+	int e = 0;
+
+	if (!d->answers && !d->ipv6 && !d->refused && !rs->types)
+		return 0;
+	e = buf_printf(out, "\n[dns]\n");
+	if (!e && d->answers)
+		e = buf_printf(out, "%-*s = %s\n", VALUE_COLUMN, "answers",
+			       d->answers == RULES_ANSWERS_REAL ? "real" :
+			       "synthetic");
+	if (!e && d->ipv6)
+		e = buf_printf(out, "%-*s = %s\n", VALUE_COLUMN, "ipv6",
+			       ipv6[d->ipv6]);
+	if (!e && d->refused)
+		e = buf_printf(out, "%-*s = refused\n", VALUE_COLUMN,
+			       "denied");
+	return e || !rs->types ? e : put_types(rs->types, out);
+}
+
+static int put_limits(const struct rules_limits *l, struct buf *out)
+{
+	const struct {
+		const char *key;
+		uint32_t value;
+	} limits[] = {
+		{ "queries", l->queries },
+		{ "names", l->names },
+		{ "label_bytes", l->label_bytes },
+		{ "nxdomain", l->nxdomain },
+	};
+	bool begun = false;
+	int e = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(limits) && !e; i++) {
+		if (limits[i].value == 0)
+			continue;
+		e = buf_printf(out, "%s%s = %u\n", begun ? "" : "\n[limits]\n",
+			       limits[i].key, (unsigned)limits[i].value);
+		begun = true;
+	}
+	return e;
+}
+
 static int put_request(const struct rule *r, struct buf *out)
 {
 	int e = 0;
@@ -146,6 +206,8 @@ static int put_request(const struct rule *r, struct buf *out)
 		if (!e)
 			e = buf_add_char(out, '\n');
 	}
+	if (!e && r->types)
+		e = put_types(r->types, out);
 	if (!e && r->observe)
 		e = buf_printf(out, "%-*s = observe\n", VALUE_COLUMN, "mode");
 	return e;
@@ -211,6 +273,10 @@ int rules_show(const struct ruleset *rs, struct buf *out)
 	if (!e)
 		e = buf_printf(out, "[policy]\nname = %s\n%s", rs->name,
 			       rs->observe ? "mode = observe\n" : "");
+	if (!e)
+		e = put_dns(rs, out);
+	if (!e)
+		e = put_limits(&rs->limits, out);
 	for (size_t i = 0; i < rs->n_rules && !e; i++)
 		e = put_rule(rs, i, &h, &at, out);
 	mem_free(h.host);

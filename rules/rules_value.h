@@ -88,4 +88,7 @@ const char *shown(struct str word, char out[SHOWN_SIZE]);
 /* The protocol whose name is nearest, for a "did you mean", or NULL. */
 const char *rules_protocol_near(struct str name);
 
+/* One word of `types`: NULL, or words as @ret_why above. */
+const char *rules_type_fault(struct str word);
+
 #endif /* RULES_RULES_VALUE_H */

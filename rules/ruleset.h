@@ -48,6 +48,7 @@ struct rule {
 	size_t n_single;
 	struct str *method, *path;	/* of requests; none: any */
 	size_t n_methods, n_paths;
+	uint32_t types;			/* bits of rules_type_bit() */
 };
 
 /* What a mark means: slices of ruleset.entry[], rules by index. */
@@ -64,6 +65,9 @@ struct ruleset {
 	const char *name;
 	char digest[17];
 	bool observe;
+	struct rules_dns dns;
+	uint32_t types;			/* of each name that is allowed */
+	struct rules_limits limits;
 	const char **file;		/* names of the sources */
 	size_t n_files;
 	struct rule *rule;

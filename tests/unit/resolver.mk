@@ -27,6 +27,12 @@ TESTS += %D%/resolver_test
 %C%_resolver_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
 %C%_resolver_test_LDADD = $(RESOLVER_TEST_LIBS)
 
+check_PROGRAMS += %D%/rules_dns_test
+TESTS += %D%/rules_dns_test
+%C%_rules_dns_test_SOURCES = %D%/rules_dns_test.c
+%C%_rules_dns_test_CPPFLAGS = $(RULES_TEST_CPPFLAGS)
+%C%_rules_dns_test_LDADD = $(RULES_TEST_LDADD)
+
 check_PROGRAMS += %D%/rules_name_addr_test
 TESTS += %D%/rules_name_addr_test
 %C%_rules_name_addr_test_SOURCES = %D%/rules_name_addr_test.c

@@ -326,11 +326,21 @@ static void requests_are_checked_with_their_place(void **state)
 		  "4:0: warning: [allow b] adds nothing: [allow a] (p.ini:1) "
 		  "covers it" },
 		{ "[allow a]\nhosts = a.example\n[limits]\nconnections = 5\n",
-		  "4:0: warning: [limits] has no effect" },
+		  "4:0: warning: 'connections' has no effect" },
 		{ "[dns]\nipv6 = maybe\n", "2:8: error: 'maybe' is no value of "
 		  "'ipv6'; write auto, on or off" },
-		{ "[dns]\ntypes = A AAAB\n", "2:11: error: 'AAAB' is no value "
-		  "of 'types'; did you mean 'AAAA'?" },
+		{ "[dns]\ntypes = A AAAB\n", "2:11: error: 'AAAB' is no type "
+		  "that a policy can open; there are TXT, MX" },
+		{ "[allow a]\nhosts = a.example\ntypes = TXT ANY\n", "3:13: "
+		  "error: 'ANY' is a type that no policy opens" },
+		{ "[allow a]\naddresses = 192.0.2.1\nreason = x\n"
+		  "types = TXT\n", "4:0: error: [allow a] has 'types' and no "
+		  "'hosts'" },
+		{ "[deny d]\nhosts = a.example\ntypes = TXT\n", "3:0: error: "
+		  "'types' has no place in [deny d]; it belongs in [allow "
+		  "NAME]" },
+		{ "[limits]\nlabel_bytes = many\n", "2:15: error: 'many' is no "
+		  "number of bytes" },
 		{ "[limits]\nrate_up = 5X\n", "2:11: error: '5X' is no number "
 		  "of bytes" },
 		{ "[limits]\nconection = 5\n", "2:0: error: unknown key "

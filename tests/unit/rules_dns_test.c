@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rules_dns_test.c - what a policy says of DNS, and of a run's budgets
+ */
+#include "tests/unit/rules_kit.h"
+
+#include "rules/rules_diff.h"
+#include "rules/rules_show.h"
+
+#define NOW	1
+#define QTYPE_A		1
+#define QTYPE_NULL	10
+#define QTYPE_TXT	16
+#define QTYPE_SRV	33
+#define QTYPE_HTTPS	65
+#define QTYPE_ANY	255
+#define QTYPE_CAA	257
+
+static uint32_t bits(const char *a, const char *b)
+{
+	return rules_type_bit(rules_type_by_name(str_from(a))) |
+	       rules_type_bit(rules_type_by_name(str_from(b)));
+}
+
+static void types_have_names_and_bits(void **state)
+{
+	static const uint16_t shut[] = { 0, QTYPE_A, QTYPE_NULL, 28, 41, 252,
+					 QTYPE_ANY, 65280 };
+	uint32_t all = 0;
+
+	(void)state;
+	assert_int_equal(rules_type_by_name(STR("txt")), QTYPE_TXT);
+	assert_int_equal(rules_type_by_name(STR("HTTPS")), QTYPE_HTTPS);
+	assert_int_equal(rules_type_by_name(STR("ANY")), 0);
+	assert_int_equal(rules_type_by_name(STR("")), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(shut); i++)
+		assert_int_equal(rules_type_bit(shut[i]), 0);
+	for (unsigned qtype = 0; qtype <= UINT16_MAX; qtype++) {
+		uint32_t bit = rules_type_bit((uint16_t)qtype);
+
+		assert_int_equal(all & bit, 0);
+		all |= bit;
+		if (bit)
+			assert_int_equal(rules_type_by_name(str_from(
+				rules_type_name(bit))), qtype);
+	}
+	assert_string_equal(rules_type_name(rules_type_bit(QTYPE_CAA)), "CAA");
+}
+
+static void a_type_is_opened_by_rules_that_speak_of_the_name(void **state)
+{
+	struct ruleset *rs = compile_good(
+		"[allow web]\nhosts = *.example.com a.example.net\n"
+		"[allow mail]\nhosts = mail.example.com\ntypes = MX TXT\n"
+		"reason = x\n"
+		"[allow srv]\nhosts = _sip._tcp.example.com\ntypes = srv\n"
+		"reason = x\n"
+		"[deny no]\nhosts = shut.example.com\n"
+		"[allow gone]\nhosts = a.example.net\ntypes = NS\n"
+		"expires = 1970-01-01T00:00:01Z\n");
+
+	(void)state;
+	assert_int_equal(rules_name_types(rs, STR("mail.example.com"), NOW),
+			 bits("MX", "TXT"));
+	assert_int_equal(rules_name_types(rs, STR("www.example.com"), NOW), 0);
+	assert_int_equal(rules_name_types(rs, STR("a.mail.example.com"), NOW),
+			 0);
+	assert_int_equal(rules_name_types(rs, STR("_sip._tcp.example.com"),
+					  NOW), rules_type_bit(QTYPE_SRV));
+	assert_int_equal(rules_name_types(rs, STR("a.example.net"), NOW), 0);
+	rules_unref(rs);
+}
+
+static void dns_opens_types_for_what_is_allowed_and_no_more(void **state)
+{
+	struct ruleset *rs = compile_good(
+		"[dns]\ntypes = HTTPS A\ntypes = CAA\n"
+		"[allow a]\nhosts = *.example.com\ntypes = TXT\n"
+		"[deny d]\nhosts = shut.example.com\n");
+	uint32_t web = bits("HTTPS", "CAA");
+
+	(void)state;
+	assert_int_equal(rules_name_types(rs, STR("a.example.com"), NOW),
+			 web | rules_type_bit(QTYPE_TXT));
+	assert_int_equal(rules_name_types(rs, STR("shut.example.com"), NOW),
+			 0);
+	assert_int_equal(rules_name_types(rs, STR("example.com"), NOW), 0);
+	assert_int_equal(rules_name_types(rs, STR("other.example"), NOW), 0);
+	rules_unref(rs);
+}
+
+/* What is let through only to see what it would have been opens no channel. */
+static void observing_opens_no_types(void **state)
+{
+	struct ruleset *rs = compile_good(
+		"[policy]\nmode = observe\n[dns]\ntypes = TXT\n"
+		"[allow a]\nhosts = a.example\n");
+
+	(void)state;
+	assert_int_equal(rules_name_types(rs, STR("a.example"), NOW),
+			 rules_type_bit(QTYPE_TXT));
+	assert_int_equal(rules_name_types(rs, STR("b.example"), NOW), 0);
+	rules_unref(rs);
+}
+
+static void settings_are_what_was_written(void **state)
+{
+	struct ruleset *rs = compile_good("[allow a]\nhosts = a.example\n");
+
+	(void)state;
+	assert_int_equal(rules_dns(rs)->answers, RULES_ANSWERS_DEFAULT);
+	assert_int_equal(rules_dns(rs)->ipv6, RULES_IPV6_AUTO);
+	assert_false(rules_dns(rs)->refused);
+	assert_int_equal(rules_limits(rs)->queries, 0);
+	rules_unref(rs);
+	rs = compile_good("[dns]\nanswers = real\nipv6 = off\n"
+			  "denied = refused\n[limits]\nqueries = 5\n"
+			  "names = 1000000000\nlabel_bytes = 8K\n"
+			  "nxdomain = 7\n");
+	assert_int_equal(rules_dns(rs)->answers, RULES_ANSWERS_REAL);
+	assert_int_equal(rules_dns(rs)->ipv6, RULES_IPV6_OFF);
+	assert_true(rules_dns(rs)->refused);
+	assert_int_equal(rules_limits(rs)->queries, 5);
+	assert_int_equal(rules_limits(rs)->names, 1000000000);
+	assert_int_equal(rules_limits(rs)->label_bytes, 8192);
+	assert_int_equal(rules_limits(rs)->nxdomain, 7);
+	rules_unref(rs);
+	rs = compile_good("[dns]\nanswers = synthetic\nipv6 = on\n"
+			  "denied = nxdomain\n[limits]\nlabel_bytes = 900G\n");
+	assert_int_equal(rules_dns(rs)->answers, RULES_ANSWERS_SYNTHETIC);
+	assert_int_equal(rules_dns(rs)->ipv6, RULES_IPV6_ON);
+	assert_false(rules_dns(rs)->refused);
+	/* Never less than was meant by turning around. */
+	assert_int_equal(rules_limits(rs)->label_bytes, UINT32_MAX);
+	rules_unref(rs);
+}
+
+static void nothing_that_is_used_is_warned_of(void **state)
+{
+	struct ruleset *rs;
+	struct told told;
+
+	(void)state;
+	rs = compile_told("[dns]\nanswers = real\ntypes = TXT\n[limits]\n"
+			  "queries = 5\nnames = 5\nlabel_bytes = 5\n"
+			  "nxdomain = 5\n[allow a]\nhosts = a.example\n", &told);
+	assert_non_null(rs);
+	assert_int_equal(told.warnings, 0);
+	buf_done(&told.text);
+	rules_unref(rs);
+	rs = compile_told("[limits]\nnames = 5\nbytes_up = 5\nbytes_down = 5\n"
+			  "[allow a]\nhosts = a.example\n", &told);
+	assert_non_null(rs);
+	assert_string_equal(buf_cstr(&told.text), "p.ini:3:0: warning: "
+			    "'bytes_up' has no effect: this version of Penstock "
+			    "reads it and does nothing by it\n");
+	buf_done(&told.text);
+	rules_unref(rs);
+}
+
+static void shown_it_is_the_same_policy(void **state)
+{
+	static const char text[] =
+		"[dns]\nanswers = real\nipv6 = on\ndenied = refused\n"
+		"types = CAA\n[limits]\nqueries = 9\nlabel_bytes = 1K\n"
+		"[allow a]\nhosts = a.example\ntypes = TXT SRV\n";
+	struct ruleset *rs = compile_good(text), *again;
+	struct buf out = BUF_INIT(1 << 16);
+
+	(void)state;
+	assert_int_equal(rules_show(rs, &out), 0);
+	again = compile_good(buf_cstr(&out));
+	assert_memory_equal(rules_dns(again), rules_dns(rs),
+			    sizeof(struct rules_dns));
+	assert_memory_equal(rules_limits(again), rules_limits(rs),
+			    sizeof(struct rules_limits));
+	assert_int_equal(rules_name_types(again, STR("a.example"), NOW),
+			 bits("TXT", "SRV") | rules_type_bit(QTYPE_CAA));
+	buf_done(&out);
+	rules_unref(again);
+	rules_unref(rs);
+}
+
+struct heard {
+	unsigned n;
+	uint32_t gained, lost;
+};
+
+static bool hear(void *arg, const struct rules_change *c)
+{
+	struct heard *h = arg;
+
+	h->n++;
+	*(c->gained ? &h->gained : &h->lost) |= c->types;
+	return true;
+}
+
+static void a_difference_in_types_is_told(void **state)
+{
+	struct ruleset *from = compile_good(
+		"[allow a]\nhosts = a.example\ntypes = TXT\n");
+	struct ruleset *to = compile_good(
+		"[dns]\ntypes = CAA\n[allow a]\nhosts = a.example\n");
+	struct heard h = { 0 };
+
+	(void)state;
+	assert_int_equal(rules_diff(from, to, NOW, hear, &h), 0);
+	assert_int_equal(h.n, 2);
+	assert_int_equal(h.gained, rules_type_bit(QTYPE_CAA));
+	assert_int_equal(h.lost, rules_type_bit(QTYPE_TXT));
+	h = (struct heard){ 0 };
+	assert_int_equal(rules_diff(to, to, NOW, hear, &h), 0);
+	assert_int_equal(h.n, 0);
+	rules_unref(from);
+	rules_unref(to);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(types_have_names_and_bits),
+		cmocka_unit_test(
+			a_type_is_opened_by_rules_that_speak_of_the_name),
+		cmocka_unit_test(
+			dns_opens_types_for_what_is_allowed_and_no_more),
+		cmocka_unit_test(observing_opens_no_types),
+		cmocka_unit_test(settings_are_what_was_written),
+		cmocka_unit_test(nothing_that_is_used_is_warned_of),
+		cmocka_unit_test(shown_it_is_the_same_policy),
+		cmocka_unit_test(a_difference_in_types_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
