@@ -108,7 +108,7 @@ int cmd_doctor(int argc, char **argv)
 	int first;
 	size_t n;
 
-	if (opts_parse(&table, argc, argv, &wish, &first))
+	if (opts_parse_all(&table, argc, argv, &wish, &first))
 		return EXIT_USAGE;
 	if (first < argc) {
 		say_of(table.command, "'%s' is too much: it takes no argument",

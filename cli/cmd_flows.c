@@ -305,7 +305,7 @@ int cmd_flows(int argc, char **argv)
 	const char *file;
 	int first, code;
 
-	if (opts_parse(&flows_table, argc, argv, &f, &first))
+	if (opts_parse_all(&flows_table, argc, argv, &f, &first))
 		return EXIT_USAGE;
 	if (f.help) {
 		flows_usage();

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/ini.h"
+#include "base/str.h"
 #include "cli/cmd.h"
 #include "cli/opts.h"
 #include "cli/policy_cmd.h"
@@ -28,12 +30,33 @@ static void usage(void)
 {
 	puts("Write, review and test policies (penstock.ini(5)):\n\n"
 	     "  penstock policy check agent.ini\n"
+	     "  penstock policy show --effective agent.ini\n"
 	     "  penstock policy explain agent.ini https://api.example.com/\n"
-	     "  penstock policy diff old.ini new.ini\n\n"
+	     "  penstock policy test agent.ini agent.cases\n"
+	     "  penstock policy diff old.ini new.ini\n"
+	     "  penstock policy learn audit.jsonl\n\n"
 	     "Usage: penstock policy VERB ...\n");
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
 		printf("  %-8s %s\n", verbs[i].name, verbs[i].help);
 	puts("\nSee `penstock policy VERB --help`.");
+}
+
+static void unknown(const char *verb)
+{
+	const char *words[ARRAY_SIZE(verbs) + 1];
+	const char *near;
+	size_t n = 0;
+
+	for (; n < ARRAY_SIZE(verbs); n++)
+		words[n] = verbs[n].name;
+	words[n] = NULL;
+	near = ini_did_you_mean(str_from(verb), words);
+	if (near)
+		say_of("penstock policy", "no verb '%s'; did you mean '%s'?",
+		       verb, near);
+	else
+		say_of("penstock policy", "no verb '%s' "
+		       "(see penstock policy --help)", verb);
 }
 
 int cmd_policy(int argc, char **argv)
@@ -49,8 +72,9 @@ int cmd_policy(int argc, char **argv)
 		return 0;
 	}
 	if (verb)
-		say("no 'policy %s'; see: penstock policy --help", verb);
+		unknown(verb);
 	else
-		say("which verb? see: penstock policy --help");
+		say_of("penstock policy",
+		       "which verb? (see penstock policy --help)");
 	return EXIT_USAGE;
 }

@@ -36,7 +36,7 @@ static const struct opt reload_opts[] = {
 	{ ID_POLICY, "policy", 0, OPT_NEEDED, "FILE",
 	  "the run's policy from now on; without it, its own file anew" },
 	{ ID_PLUG, "plug", 0, OPT_NEEDED, "PATH",
-	  "the service's socket (" PLUG_DEFAULT ")" },
+	  "the service's socket [" PLUG_DEFAULT "]" },
 	{ ID_QUIET, "quiet", 'q', OPT_NONE, NULL, "say only what is wrong" },
 	{ ID_HELP, "help", 'h', OPT_NONE, NULL, "this text" },
 };
@@ -329,24 +329,25 @@ int cmd_reload(int argc, char **argv)
 	struct reload r = { .run = NULL };
 	int first;
 
-	if (opts_parse(&reload_table, argc, argv, &r, &first))
+	if (opts_parse_all(&reload_table, argc, argv, &r, &first))
 		return EXIT_USAGE;
 	if (r.help) {
 		reload_usage();
 		return 0;
 	}
 	if (first < argc) {
-		say("penstock reload: '%s' is one word too many", argv[first]);
+		say_of(reload_table.command, "'%s' is too much: it takes no "
+		       "argument", argv[first]);
 		return EXIT_USAGE;
 	}
 	if (r.policy && !r.run) {
-		say("penstock reload: --policy needs --run ID; the service's "
-		    "policies are files in its directory");
+		say_of(reload_table.command, "--policy needs --run ID; the "
+		       "service's policies are files in its directory");
 		return EXIT_USAGE;
 	}
 	if (r.plug && r.run) {
-		say("penstock reload: --plug is of a service and --run of a "
-		    "run: give one of them");
+		say_of(reload_table.command, "--plug is of a service and --run "
+		       "of a run: give one of them");
 		return EXIT_USAGE;
 	}
 	return r.run ? reload_run(&r) : reload_service(&r);

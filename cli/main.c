@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,8 +29,18 @@ static const char examples[] =
 	"  penstock flows --run 7f3a91\n"
 	"  penstock doctor\n";
 
+static bool is_help(const char *word)
+{
+	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
 static int cmd_version(int argc, char **argv)
 {
+	if (argc == 2 && is_help(argv[1])) {
+		puts("Print the version:\n\n  penstock version\n\n"
+		     "Usage: penstock version");
+		return 0;
+	}
 	if (argc > 1) {
 		say_of("penstock version",
 		       "'%s' is too much: it takes no argument", argv[1]);
@@ -49,10 +60,10 @@ static const struct subcommand {
 	{ "run", cmd_run, "run a command in a sealed sandbox" },
 	{ "flows", cmd_flows, "what a run reached and was refused, flow by flow" },
 	{ "reload", cmd_reload, "another policy for what runs already" },
-	{ "policy", cmd_policy, "check policy files" },
+	{ "policy", cmd_policy, "check, explain, test and compare policies" },
 	{ "doctor", cmd_doctor, "what this machine can do, and the mend" },
 	{ "version", cmd_version, "print the version" },
-	{ "help", cmd_help, "this text, or that of a subcommand" },
+	{ "help", cmd_help, "this text, or that of a subcommand or verb" },
 };
 
 static void usage(FILE *to)
@@ -96,7 +107,9 @@ static int cmd_help(int argc, char **argv)
 	static char help[] = "--help";
 	const struct subcommand *s = argc > 1 ? find(argv[1]) : NULL;
 
-	if (s && s->run != cmd_help && s->run != cmd_version)
+	if (s && s->run == cmd_policy && argc > 2)
+		return s->run(3, (char *[]){ argv[1], argv[2], help, NULL });
+	if (s && s->run != cmd_help)
 		return s->run(2, (char *[]){ argv[1], help, NULL });
 	if (!s && argc > 1 && argv[1][0] != '-')
 		return unknown(argv[1]);
@@ -136,7 +149,7 @@ static int run(int argc, char **argv)
 		usage(stderr);
 		return EXIT_USAGE;
 	}
-	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+	if (is_help(argv[1]))
 		return cmd_help(1, argv);
 	if (strcmp(argv[1], "--version") == 0)
 		return cmd_version(argc - 1, argv + 1);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -181,6 +182,47 @@ int opts_parse(const struct opts_table *t, int argc, char **argv, void *arg,
 			return e;
 	}
 	*ret_first = w.at;
+	return 0;
+}
+
+/* The @n words from @from on are options: put them before those from @to on. */
+static void move_words(char **argv, int to, int from, int n)
+{
+	while (n-- > 0) {
+		char *word = argv[from];
+
+		memmove(argv + to + 1, argv + to,
+			(size_t)(from - to) * sizeof(*argv));
+		argv[to++] = word;
+		from++;
+	}
+}
+
+int opts_parse_all(const struct opts_table *t, int argc, char **argv,
+		   void *arg, int *ret_first)
+{
+	int at = 1, first = 1;	/* the others stand from @first to @at */
+	bool end = false;
+
+	while (at < argc && !end) {
+		const char *word = argv[at];
+		struct words w = { argc, argv, at };
+		int e;
+
+		if (word[0] != '-' || !word[1]) {
+			at++;
+			continue;
+		}
+		end = strcmp(word, "--") == 0;
+		e = end ? 0 : parse_word(t, &w, arg);
+		if (e)
+			return e;
+		w.at++;
+		move_words(argv, first, at, w.at - at);
+		first += w.at - at;
+		at = w.at;
+	}
+	*ret_first = first;
 	return 0;
 }
 

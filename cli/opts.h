@@ -43,6 +43,16 @@ struct opts_table {
 NODISCARD int opts_parse(const struct opts_table *t, int argc, char **argv,
 			 void *arg, int *ret_first);
 
+/**
+ * opts_parse_all() - As opts_parse(), with options also among the other words
+ *
+ * For commands that start no other one.  @argv is put in another order: the
+ * words that are no options stand at its end, as they followed each other.
+ * Behind "--" none is an option.
+ */
+NODISCARD int opts_parse_all(const struct opts_table *t, int argc, char **argv,
+			     void *arg, int *ret_first);
+
 /* The lines of the usage that list the options. */
 void opts_usage(const struct opts_table *t);
 

@@ -24,7 +24,7 @@ struct check {
 static const struct opt check_opts[] = {
 	{ ID_STRICT, "strict", 0, OPT_NONE, NULL, "a warning is a failure" },
 	{ ID_JSON, "json", 0, OPT_NONE, NULL,
-	  "one JSON object for each finding, and one for each file" },
+	  "one JSON object a finding, and one a file" },
 	{ ID_HELP, "help", 'h', OPT_NONE, NULL, "this text" },
 };
 
@@ -151,7 +151,7 @@ int policy_check(int argc, char **argv)
 	struct check c = { .help = false };
 	int first, code = 0;
 
-	if (opts_parse(&check_table, argc, argv, &c, &first))
+	if (opts_parse_all(&check_table, argc, argv, &c, &first))
 		return EXIT_USAGE;
 	if (c.help) {
 		check_usage();

@@ -50,10 +50,10 @@ static void diff_usage(void)
 {
 	puts("Say what a new policy makes reachable and what it takes away:\n\n"
 	     "  penstock policy diff old.ini new.ini\n\n"
-	     "Policies are compared by what they permit, not by their texts; a "
-	     "mode of observing\npermits nothing here.  Of requests, a sample "
-	     "of each pattern of paths is tried.  Exit status: 0 no "
-	     "difference, 1 some, 2 a policy is wrong.\n\n"
+	     "Policies are compared by what they permit now, not by their "
+	     "texts; a mode of\nobserving permits nothing here.  Of requests, "
+	     "a sample of each pattern of paths\nis tried.\n\n"
+	     "Exit status: 0 no difference, 1 some, 2 a policy is wrong.\n\n"
 	     "Usage: penstock policy diff [OPTIONS] OLD NEW\n");
 	opts_usage(&diff_table);
 }
@@ -251,7 +251,7 @@ int policy_diff(int argc, char **argv)
 	struct shown_diff d = { .help = false };
 	int first;
 
-	if (opts_parse(&diff_table, argc, argv, &d, &first))
+	if (opts_parse_all(&diff_table, argc, argv, &d, &first))
 		return EXIT_USAGE;
 	if (d.help) {
 		diff_usage();

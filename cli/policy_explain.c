@@ -111,7 +111,7 @@ int policy_explain(int argc, char **argv)
 	CLEANUP(rules_unrefp) struct ruleset *rs = NULL;
 	int first, code = 0;
 
-	if (opts_parse(&explain_table, argc, argv, &x, &first))
+	if (opts_parse_all(&explain_table, argc, argv, &x, &first))
 		return EXIT_USAGE;
 	if (x.help) {
 		explain_usage();

@@ -30,7 +30,7 @@ static const struct opt learn_opts[] = {
 	{ ID_REFUSED, "refused", 0, OPT_NONE, NULL,
 	  "rules for what was refused for lack of one, too" },
 	{ ID_WILDCARDS, "wildcards", 0, OPT_NONE, NULL,
-	  "one *.NAME where three hosts or more are right below NAME" },
+	  "one *.NAME for three or more hosts right below NAME" },
 	{ ID_HELP, "help", 'h', OPT_NONE, NULL, "this text" },
 };
 
@@ -54,10 +54,12 @@ static void learn_usage(void)
 {
 	puts("Propose the smallest policy for what a run did, with its "
 	     "evidence, on stdout:\n\n"
-	     "  penstock run --observe --records out -- make\n"
-	     "  penstock policy learn out/audit.jsonl > new.ini\n\n"
+	     "  penstock run --observe --records audit.jsonl -- make\n"
+	     "  penstock policy learn audit.jsonl > new.ini\n\n"
 	     "Address classes are never opened; what is left out stands as a "
 	     "comment.\n\n"
+	     "Exit status: 0, 1 when no record is in the file, 2 when it cannot "
+	     "be read.\n\n"
 	     "Usage: penstock policy learn [OPTIONS] AUDIT.jsonl\n");
 	opts_usage(&learn_table);
 }
@@ -112,7 +114,7 @@ int policy_learn(int argc, char **argv)
 	struct learn l = { .wish = { .run = "learnt", .reached = true } };
 	int first;
 
-	if (opts_parse(&learn_table, argc, argv, &l, &first))
+	if (opts_parse_all(&learn_table, argc, argv, &l, &first))
 		return EXIT_USAGE;
 	if (l.help) {
 		learn_usage();

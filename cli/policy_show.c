@@ -38,6 +38,7 @@ static void show_usage(void)
 	puts("Show what is in force: a policy with all that it includes, as one "
 	     "text:\n\n"
 	     "  penstock policy show --effective coding-agent.ini\n\n"
+	     "Exit status: 0, or 2 when the policy is wrong.\n\n"
 	     "Usage: penstock policy show [--effective] FILE\n");
 	opts_usage(&show_table);
 }
@@ -64,7 +65,7 @@ int policy_show(int argc, char **argv)
 	bool help = false;
 	int first;
 
-	if (opts_parse(&show_table, argc, argv, &help, &first))
+	if (opts_parse_all(&show_table, argc, argv, &help, &first))
 		return EXIT_USAGE;
 	if (help) {
 		show_usage();

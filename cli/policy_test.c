@@ -308,7 +308,7 @@ int policy_test(int argc, char **argv)
 	struct test_run t = { .file = NULL };
 	int first, e;
 
-	if (opts_parse(&test_table, argc, argv, &t, &first))
+	if (opts_parse_all(&test_table, argc, argv, &t, &first))
 		return EXIT_USAGE;
 	if (t.help) {
 		test_usage();

@@ -8,6 +8,7 @@ import tempfile
 
 PROGRAM = os.path.abspath(os.path.join(os.environ["top_builddir"],
                                        "cli/penstock"))
+GOOD = "[allow db]\nhosts = db.example.com\nports = 5432\n"
 SERVICE = "[service]\nplug = /run/penstock/plug.sock\n"
 
 # words, exit status, what stderr is.
@@ -37,7 +38,23 @@ CASES = (
      "it takes no argument"),
     (("--version", "x"), 2, "penstock version: 'x' is too much: "
      "it takes no argument"),
+    (("reload", "7f3a91"), 2, "penstock reload: '7f3a91' is too much: "
+     "it takes no argument"),
+    (("reload", "--policy", "new.ini"), 2, "penstock reload: --policy needs "
+     "--run ID; the service's policies are files in its directory"),
+    (("policy",), 2, "penstock policy: which verb? (see penstock policy "
+     "--help)"),
+    (("policy", "chek"), 2, "penstock policy: no verb 'chek'; "
+     "did you mean 'check'?"),
+    (("policy", "zzz"), 2, "penstock policy: no verb 'zzz' "
+     "(see penstock policy --help)"),
+    (("help", "policy", "chek"), 2, "penstock policy: no verb 'chek'; "
+     "did you mean 'check'?"),
     (("policy", "check"), 2, "penstock policy check: which file?"),
+    (("policy", "check", "good.ini", "--stict"), 2, "penstock policy check: "
+     "no option '--stict'; did you mean '--strict'?"),
+    (("policy", "explain", "good.ini", "a.example.com", "--at"), 2,
+     "penstock policy explain: --at needs ADDRESS behind it"),
     (("policy", "check", "service.ini"), 2, "penstock: service.ini is a "
      "configuration of the service, no policy: "
      "penstockd --check --config service.ini"),
@@ -49,18 +66,65 @@ def run(*words, **env):
                           check=False, env={**os.environ, **env})
 
 
+def options_anywhere():
+    """Options stand before the other words, among them or behind them."""
+    verb = ("policy", "explain")
+    words = ("good.ini", "db.example.com:5432")
+    option = ("--at", "10.0.0.5")
+    first = run(*verb, *option, "--json", *words)
+    return [
+        ("an option is one wherever it stands",
+         [run(*verb, *words, *option, "--json").stdout,
+          run(*verb, words[0], "--json", *option, words[1]).stdout,
+          run(*verb, words[0], *option, "--json", "--", words[1]).stdout],
+         [first.stdout] * 3),
+        ("of which this is the answer", "address_private" in first.stdout,
+         True),
+        ("behind -- nothing is an option",
+         run("policy", "check", "--", "--json").stdout.split("\n")[0],
+         "--json: error: No such file or directory"),
+        ("the other words keep their order",
+         [line.split('"host":"')[1].split('"')[0] for line in
+          run(*verb, words[0], "a.example", "--json", "b.example", *option,
+              "c.example").stdout.splitlines()],
+         ["a.example", "b.example", "c.example"]),
+        ("run leaves the command's options alone",
+         run("run", "--policy", "nothing.ini", "true", "--json").stderr
+         .count("no option"), 0),
+    ]
+
+
+def helps():
+    first = run("policy", "diff", "--help")
+    return [
+        ("help says what --help says of a verb",
+         run("help", "policy", "diff").stdout, first.stdout),
+        ("no line of the help of a verb is too long",
+         [line for verb in ("check", "explain", "test", "diff", "learn",
+                            "show")
+          for line in run("policy", verb, "--help").stdout.splitlines()
+          if len(line) > 80], []),
+        ("version, too, has a help",
+         [run("version", word).stdout for word in ("--help", "-h")],
+         [run("help", "version").stdout] * 2),
+    ]
+
+
 def main():
     results = []
     with tempfile.TemporaryDirectory() as where:
         os.chdir(where)
         with open("service.ini", "w", encoding="ascii") as out:
             out.write(SERVICE)
+        with open("good.ini", "w", encoding="ascii") as out:
+            out.write(GOOD)
         for words, code, line in CASES:
             done = run(*words)
             results.append((" ".join(words), (done.returncode, done.stderr),
                             (code, line + "\n")))
-        results.append(("nothing was written", os.listdir("."),
-                        ["service.ini"]))
+        results.append(("nothing was written", sorted(os.listdir(".")),
+                        ["good.ini", "service.ini"]))
+        results += options_anywhere() + helps()
         done = run("flows", "--run", "7f3a91", XDG_STATE_HOME=where)
         if os.geteuid() == 0:
             line = ("/var/lib/penstock/runs/7f3a91/audit.jsonl; the runs of an "
