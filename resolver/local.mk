@@ -8,7 +8,10 @@ noinst_LIBRARIES += %D%/libresolver.a
 	%D%/dns_door.c %D%/dns_door.h \
 	%D%/dns_local.c %D%/dns_local.h \
 	%D%/dns_msg.c %D%/dns_msg.h \
-	%D%/dns_query.c %D%/dns_query.h \
+	%D%/dns_query.c %D%/dns_query.h %D%/dns_query_own.h \
+	%D%/dns_query_judge.c \
+	%D%/dns_query_lookup.c \
+	%D%/dns_query_reply.c \
 	%D%/dns_tcp.c \
 	%D%/dns_udp.c \
 	%D%/dns_upstream.c %D%/dns_upstream.h \

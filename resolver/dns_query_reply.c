@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dns_query_reply.c - the end of a question: its record, then its reply
+ */
+#include "resolver/dns_query_own.h"
+
+#include "audit/writer.h"
+#include "base/clock.h"
+#include "base/mem.h"
+
+/* Any reply of ours: one question, one record, SOA, OPT with a reason. */
+#define REPLY_MAX	DNS_EDNS_SIZE
+
+static void query_fill_record(const struct dns_query *q, const char *qtype,
+			      struct record *ret)
+{
+	const struct dns_result *r = &q->result;
+	bool has_addr = r->addr.family != IP_NONE;
+
+	*ret = (struct record){
+		.event = RECORD_DNS, .act = r->act, .reason = r->reason,
+		.via = RECORD_VIA_DNS, .internal = r->internal, .id = q->id,
+		.rule = q->verdict.rule,
+		.host = q->host.n ? host_name_str(&q->host) :
+				    dns_question_text(&q->q),
+		.src = q->client.src, .asked = q->client.asked,
+		.transport = q->client.tcp ? "tcp" : "udp",
+		.qtype = q->q.has_question ? qtype : NULL,
+		.rcode = (int)r->rcode,
+		.answers = has_addr ? &r->addr : NULL, .nanswers = has_addr,
+		.dur_ms = clock_mono_ms() - q->start_ms,
+	};
+}
+
+/* RFC 8914: say why, where there is something to say. */
+static int result_ede(const struct dns_result *r)
+{
+	int ede = reason_info(r->reason)->ede;
+
+	return r->act != RECORD_ALLOW && r->act != RECORD_WOULD_DENY && ede ?
+		ede : -1;
+}
+
+static size_t query_encode(const struct dns_query *q, uint8_t out[REPLY_MAX])
+{
+	const struct dns_result *r = &q->result;
+	bool has_addr = r->addr.family != IP_NONE, has_ptr = r->ptr.n > 0;
+	bool none = r->rcode == DNS_NOERROR && !has_addr && !has_ptr;
+	struct dns_reply reply = {
+		.rcode = r->rcode,
+		.addr = &r->addr, .naddr = has_addr,
+		.ptr = has_ptr ? &r->ptr : NULL,
+		.ttl_s = DNS_DOOR_TTL_S,
+		.soa = none || r->rcode == DNS_NXDOMAIN,
+		.soa_ttl_s = DNS_DOOR_NEGATIVE_TTL_S,
+		.ede = result_ede(r),
+		.ede_text = str_from(reason_word(r->reason)),
+	};
+
+	return dns_reply_encode(&q->q, &reply, q->client.tcp ? REPLY_MAX :
+				dns_question_udp_limit(&q->q), out);
+}
+
+static void query_send(struct dns_query *q)
+{
+	uint8_t out[REPLY_MAX];
+	size_t n = query_encode(q, out);
+
+	if (!q->client.tcp)
+		dns_udp_reply(q->door, &q->client, out, n);
+	else if (q->client.conn)
+		dns_conn_reply(q->client.conn, &q->client.conn_node, out, n);
+}
+
+static void query_free(struct dns_query *q)
+{
+	REQUIRE(!q->lookup);
+	list_del(&q->client.conn_node);
+	q->magic = 0;
+	mem_free(q);
+}
+
+void dns_query_reply(struct dns_query *q)
+{
+	char type[DNS_TYPE_TEXT_SIZE];
+	struct record record;
+
+	query_fill_record(q, dns_type_text(q->q.type, type), &record);
+	if (audit_post(q->door->sink, &record) != 0) {
+		q->result = (struct dns_result){
+			.rcode = DNS_SERVFAIL, .act = RECORD_DENY,
+			.reason = REASON_AUDIT_UNAVAILABLE,
+		};
+	}
+	query_send(q);
+	query_free(q);
+}
+
+void dns_query_drop(struct dns_query *q)
+{
+	char type[DNS_TYPE_TEXT_SIZE];
+	struct record record;
+
+	q->result = (struct dns_result){
+		.act = RECORD_ERROR, .reason = REASON_RUN_ENDED,
+	};
+	query_fill_record(q, dns_type_text(q->q.type, type), &record);
+	record.rcode = -1;
+	audit_tell(q->door->sink, &record);
+	query_free(q);
+}
