@@ -72,6 +72,7 @@ const struct rules_source *claim_source(struct parser *p, struct str word,
 					enum rules_source_kind kind)
 {
 	char text[SHOWN_SIZE];
+	bool before = false;
 
 	for (size_t i = p->source + 1u; i < p->report->n_sources; i++) {
 		const struct rules_source *s = &p->report->source[i];
@@ -79,12 +80,15 @@ const struct rules_source *claim_source(struct parser *p, struct str word,
 		if (s->kind != kind || s->parent != p->source + 1 ||
 		    s->line != p->line || !str_eq(s->word, word))
 			continue;
+		/* It came along as often as it is named. */
 		if (p->claimed[i]) {
+			before = true;
+			continue;
+		}
+		if (before)
 			report_warning(p->report, place_of(p, word),
 				       "'%s' stands in this line twice",
 				       shown(word, text));
-			return NULL;
-		}
 		p->claimed[i] = true;
 		return s;
 	}

@@ -265,6 +265,31 @@ def show(r):
             in done.stdout, done.stdout)
 
 
+def named_twice(r):
+    for name, text in (("one.txt", "a.example.com\n"),
+                       ("part.ini", "[allow part]\nhosts = b.example.com\n"),
+                       ("twice.ini", "[policy]\nname = twice\n"
+                        "include = part.ini part.ini\n[allow a]\n"
+                        "hosts = @one.txt @one.txt\n"),
+                       ("bare.ini", "[allow a]\nhosts = @one.txt @one.txt\n"
+                        "addresses = 10.0.0.0/8\n")):
+        with open(name, "w", encoding="ascii") as out:
+            out.write(text)
+    done = penstock("check", "twice.ini")
+    r.same("what stands in a line twice is warned of, and read",
+           (done.returncode, done.stdout.splitlines()[:2],
+            penstock("explain", "twice.ini", "a.example.com",
+                     "b.example.com").returncode),
+           (0, ["twice.ini:3:20: warning: 'part.ini' stands in this line "
+                "twice", "twice.ini:5:18: warning: '@one.txt' stands in this "
+                "line twice"], 0))
+    done = penstock("check", "bare.ini")
+    r.same("and spares its rule no check",
+           (done.returncode, done.stdout.splitlines()[1]),
+           (2, "bare.ini:3: error: [allow a] opens addresses that are not "
+            "public ('10.0.0.0/8': private); say why with 'reason'"))
+
+
 def full(r):
     for words in (("show", "old.ini"), ("check", "old.ini"),
                   ("explain", "old.ini", "api.example.com")):
@@ -309,7 +334,8 @@ def main():
                            ("empty.cases", "# nothing\n")):
             with open(name, "w", encoding="ascii") as out:
                 out.write(text)
-        for part in (explain, cases, diff, show, full, learn):
+        for part in (explain, cases, diff, show, named_twice, full,
+                     learn):
             part(r)
         os.chdir("/")
     print("1..%d" % len(r.rows))
