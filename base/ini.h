@@ -26,7 +26,10 @@
 struct ini_handler {
 	/* Each section line, empty and doubled ones too. */
 	void (*on_section)(void *arg, unsigned line, struct str name);
-	/* Trimmed; @value may be empty. @section is the last section line's. */
+	/*
+	 * Trimmed; @value may be empty, and is a part of the text that is
+	 * read, as @key is.  @section is the last section line's.
+	 */
 	void (*on_key)(void *arg, unsigned line, struct str section,
 		       struct str key, struct str value);
 	/*

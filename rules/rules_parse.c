@@ -26,39 +26,23 @@ const char *const section_words[SECTION_KINDS] = {
 
 /* --- places --------------------------------------------------------------- */
 
-/* The source's line @number, without its end. */
-static struct str find_line(struct str text, uint32_t number)
-{
-	struct str line = STR_NONE;
-
-	for (uint32_t i = 0; i < number; i++) {
-		if (!str_cut(&text, '\n', &line))
-			return STR_NONE;
-	}
-	return line;
-}
-
 /*
- * Where a part of the value stands in its line.  The value may have been copied
- * on its way to us, so its place is found again behind the separator.
+ * Where a part of the value stands in its line.  The value is a part of the
+ * source's text (base/ini.h), so the way to the line's beginning is as short as
+ * the line: what is warned of in each of a million lines costs a million steps.
  */
 struct rules_place place_of(const struct parser *p, struct str part)
 {
-	const struct rules_source *s = parser_source(p);
-	struct str line;
+	struct str text = parser_source(p)->text;
+	size_t at = (size_t)(part.p - text.p);
 	struct rules_place place = here(p);
-	size_t eq, at;
+	const char *before;
 
-	/* What is not shown need not be looked for in a million lines. */
-	if (p->report->errors > RULES_DIAGS_MAX)
-		return place;
-	line = find_line(s->text, p->line);
-	eq = str_chr(line, '=');
-	at = MIN(eq, str_chr(line, ':')) + 1;
-	while (at < line.n && (line.p[at] == ' ' || line.p[at] == '\t'))
-		at++;
-	at += (size_t)(part.p - p->value.p);
-	if (at < line.n && at < UINT16_MAX)
+	REQUIRE(part.p >= text.p && at <= text.n);
+	before = memrchr(text.p, '\n', at);
+	if (before)
+		at = (size_t)(part.p - before - 1);
+	if (at < UINT16_MAX)
 		place.column = (uint16_t)(at + 1);
 	return place;
 }
@@ -273,8 +257,8 @@ static void begin_credential(struct parser *p, struct str name)
 		refuse_section(p);
 		return;
 	}
-	for (const struct ast_setting *s = p->ast->settings; s; s = s->next) {
-		if (!str_eq(s->name, name))
+	for (size_t i = 0; i < p->n_credentials; i++) {
+		if (!str_eq(p->credential[i], name))
 			continue;
 		report_error(p->report, here(p),
 			     "[credential %.*s] stands here again; join the "
@@ -282,7 +266,15 @@ static void begin_credential(struct parser *p, struct str name)
 		refuse_section(p);
 		return;
 	}
+	if (p->n_credentials == CREDENTIALS_MAX) {
+		report_error(p->report, here(p), "there are more than %d "
+			     "credentials; take out those that nothing uses",
+			     CREDENTIALS_MAX);
+		refuse_section(p);
+		return;
+	}
 	p->section_name = keep(p, name);
+	p->credential[p->n_credentials++] = p->section_name;
 	set_section_text(p, name);
 }
 
@@ -352,7 +344,8 @@ static void on_key(void *arg, unsigned line, struct str section,
 
 	(void)section;
 	p->line = line;
-	if (!p->refused && !p->no_memory)
+	/* What would not be told need not be found, however much it is. */
+	if (!p->refused && !p->no_memory && p->report->errors <= RULES_DIAGS_MAX)
 		parse_key(p, word, value);
 }
 

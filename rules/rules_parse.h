@@ -29,6 +29,8 @@ enum section_kind {
 #define SECTIONS_OF_SETTINGS	(BIT(SECTION_LIMITS) | BIT(SECTION_DNS) | \
 				 BIT(SECTION_AUDIT) | BIT(SECTION_CREDENTIAL))
 
+#define CREDENTIALS_MAX	256
+
 extern const char *const section_words[SECTION_KINDS];
 
 struct parser {
@@ -44,6 +46,8 @@ struct parser {
 	struct rules_place own_name, own_owner, own_reason; /* an include's */
 	struct ast_setting *first_setting;	/* of the section */
 	bool unused_told;		/* of the section's first such key */
+	struct str credential[CREDENTIALS_MAX];	/* their names */
+	size_t n_credentials;
 	bool *claimed;			/* by source: named where it says */
 	struct str value;		/* of the key being read */
 	uint32_t line;

@@ -583,6 +583,15 @@ static void limits_have_names_and_words(void **state)
 	"the policy is larger than"));
 	buf_done(&told.text);
 	buf_done(&text);
+	text = BUF_INIT(1 << 20);
+	for (int i = 0; i < 257 && !err; i++)
+		err = buf_printf(&text, "[credential c%d]\nttl = 1s\n", i);
+	assert_int_equal(err, 0);
+	assert_null(compile_told(buf_cstr(&text), &told));
+	assert_non_null(strstr(buf_cstr(&told.text), "p.ini:513:0: error: there "
+			       "are more than 256 credentials"));
+	buf_done(&told.text);
+	buf_done(&text);
 	/* Many faults: some are told, then that there are more. */
 	text = BUF_INIT(1 << 20);
 	err = buf_add_str(&text, STR("[allow a]\nhosts ="));
@@ -592,6 +601,34 @@ static void limits_have_names_and_words(void **state)
 	assert_null(compile_told(buf_cstr(&text), &told));
 	assert_int_equal(told.errors, RULES_DIAGS_MAX + 1);
 	assert_non_null(strstr(buf_cstr(&told.text), "there is more"));
+	buf_done(&told.text);
+	buf_done(&text);
+}
+
+/* Where each of a million words stands: were the text gone through from its
+ * beginning for each, this would not end. */
+static void finding_places_takes_as_long_as_the_lines(void **state)
+{
+	struct buf text = BUF_INIT(1 << 24);
+	struct told told;
+	int err;
+
+	(void)state;
+	err = buf_add_str(&text, STR("[allow a]\npublic_suffix = yes\n"
+				     "reason = x\n"));
+	for (int line = 0; line < 1000 && !err; line++) {
+		err = buf_add_str(&text, STR("hosts ="));
+		for (int word = 0; word < 2000 && !err; word++)
+			err = buf_add_str(&text, STR(" com"));
+		if (!err)
+			err = buf_add_char(&text, '\n');
+	}
+	if (!err)
+		err = buf_add_str(&text, STR("hosts = \t org -.example..\n"));
+	assert_int_equal(err, 0);
+	assert_null(compile_told(buf_cstr(&text), &told));
+	assert_non_null(strstr(buf_cstr(&told.text), "p.ini:1004:15: error: "
+			       "'-.example..' has an empty label"));
 	buf_done(&told.text);
 	buf_done(&text);
 }
@@ -671,6 +708,7 @@ int main(void)
 		cmocka_unit_test(several_sources_make_one_policy),
 		cmocka_unit_test(the_digest_is_of_the_texts),
 		cmocka_unit_test(limits_have_names_and_words),
+		cmocka_unit_test(finding_places_takes_as_long_as_the_lines),
 		cmocka_unit_test(comparing_rules_is_bounded),
 		cmocka_unit_test(running_out_of_memory_is_an_error),
 	};
