@@ -16,6 +16,7 @@
 #define RULES_TEXT_MAX		(64u << 20)	/* bytes of all sources */
 #define RULES_MAX		4096		/* allow and deny rules */
 #define RULES_DIAGS_MAX		100	/* of each severity, then one more */
+#define RULES_METHODS_MAX	64		/* of a rule */
 #define RULES_FREE_TEXT_MAX	512		/* reason, owner */
 #define RULES_POLICY_NAME_MAX	64
 

@@ -146,6 +146,9 @@ static void read_method(struct parser *p, struct str word)
 	const char *fault = method_fault(word);
 	struct ast_word *method;
 
+	if (!fault && p->rule->n_methods == RULES_METHODS_MAX)
+		fault = "is one method too many for a rule; leave 'methods' "
+			"out, or write a second rule";
 	if (fault) {
 		bad_word(p, word, fault);
 		return;

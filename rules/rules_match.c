@@ -49,7 +49,7 @@ struct judge {
 	enum ip_class klass;
 	/* what the walk finds */
 	const struct rule *host_deny, *addr_deny;
-	const struct seen_request *request;	/* NULL: of the flow alone */
+	struct seen_request *request;		/* NULL: of the flow alone */
 	/* what requests have to do with it */
 	enum reason not_in;		/* why an allow did not take it */
 	const struct rule *not_in_rule;
@@ -503,7 +503,7 @@ static void walk(struct judge *j, struct str host)
 }
 
 static void judge(const struct ruleset *rs, const struct rules_question *q,
-		  const struct seen_request *request, struct rules_answer *ret)
+		  struct seen_request *request, struct rules_answer *ret)
 {
 	const struct rule *decided = NULL, *was;
 	bool literal = str_empty(q->host);

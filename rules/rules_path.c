@@ -158,6 +158,7 @@ int rules_path_read(struct str target, struct rules_path *ret)
 	struct str path = str_make(target.p, str_chr(target, '?'));
 
 	ret->forms = 0;
+	ret->steps_left = RULES_PATH_STEPS;
 	if (str_eq(target, STR("*")))
 		return 0;
 	if (str_empty(path))
@@ -290,12 +291,22 @@ static bool same_byte(char a, char b, bool loose)
 	return a == b || (loose && ascii_lower(a) == ascii_lower(b));
 }
 
+/* A pattern with many stars could be tried for ever: false when it was. */
+static bool spend(unsigned *left, size_t steps)
+{
+	*left -= (unsigned)MIN(steps, *left);
+	return *left > 0;
+}
+
 /* '*' takes as little as it can, then one byte more each time. */
-static bool segment_matches(struct str pattern, struct str s, bool loose)
+static bool segment_matches(struct str pattern, struct str s, bool loose,
+			    unsigned *left)
 {
 	size_t p = 0, at = 0, star = pattern.n, retry = 0;
 
 	while (at < s.n) {
+		if (!spend(left, 1))
+			return false;
 		if (p < pattern.n && pattern.p[p] == PATH_ANY_BYTES) {
 			star = p++;
 			retry = at;
@@ -315,11 +326,12 @@ static bool segment_matches(struct str pattern, struct str s, bool loose)
 	return p == pattern.n;
 }
 
-static bool one_matches(struct str pattern, struct str segment, bool loose)
+static bool one_matches(struct str pattern, struct str segment, bool loose,
+			unsigned *left)
 {
-	return segment_matches(pattern, segment, loose) ||
+	return segment_matches(pattern, segment, loose, left) ||
 	       (loose && segment_matches(trimmed(pattern), trimmed(segment),
-					 loose));
+					 loose, left));
 }
 
 static bool is_any_segments(struct str pattern)
@@ -331,12 +343,13 @@ static bool is_any_segments(struct str pattern)
  * As above, with segments for bytes.  At the end of a pattern '**' takes at
  * least one, so that /a/ ** is what is below /a, and not /a.
  */
-static bool path_matches(struct str pattern, struct str path, bool loose)
+static bool path_matches(struct str pattern, struct str path, bool loose,
+			 unsigned *left)
 {
 	struct str p = segments_of(pattern), s = segments_of(path);
 	struct str star = STR_NONE, retry = STR_NONE, word, segment, before;
 
-	while (s.p) {
+	while (s.p && spend(left, 1 + str_chr(s, '/') / 32)) {
 		before = p;
 		if (next_segment(&p, &word) && is_any_segments(word)) {
 			if (!p.p)
@@ -346,7 +359,7 @@ static bool path_matches(struct str pattern, struct str path, bool loose)
 			continue;
 		}
 		next_segment(&s, &segment);
-		if (before.p && one_matches(word, segment, loose))
+		if (before.p && one_matches(word, segment, loose, left))
 			continue;
 		if (!star.p)
 			return false;
@@ -355,27 +368,44 @@ static bool path_matches(struct str pattern, struct str path, bool loose)
 		next_segment(&s, &segment);
 		retry = s;
 	}
-	return !p.p;
+	return !s.p && !p.p;
 }
 
-bool rules_path_is_in(const struct rules_path *path, struct str pattern)
+bool rules_path_is_in(struct rules_path *path, struct str pattern)
 {
 	for (unsigned i = 0; i < path->forms; i++) {
 		if (!path_matches(pattern, str_make(path->text[i], path->n[i]),
-				  false))
+				  false, &path->steps_left))
 			return false;
 	}
 	return path->forms > 0;
 }
 
-bool rules_path_may_be_in(const struct rules_path *path, struct str pattern)
+/* "/a" and "/a/" are one to most that route by paths. */
+static bool form_may_match(struct rules_path *path, unsigned form,
+			   struct str pattern)
+{
+	struct str text = str_make(path->text[form], path->n[form]);
+	bool ends = text.p[text.n - 1] == '/';
+
+	if (path_matches(pattern, text, true, &path->steps_left))
+		return true;
+	if (text.n == 1)
+		return false;
+	if (ends)
+		text.n--;
+	else
+		path->text[form][text.n++] = '/';
+	return path_matches(pattern, text, true, &path->steps_left);
+}
+
+bool rules_path_may_be_in(struct rules_path *path, struct str pattern)
 {
 	for (unsigned i = 0; i < path->forms; i++) {
-		if (path_matches(pattern, str_make(path->text[i], path->n[i]),
-				 true))
+		if (form_may_match(path, i, pattern))
 			return true;
 	}
-	return false;
+	return path->forms > 0 && path->steps_left == 0;
 }
 
 /* --- writing ---------------------------------------------------------------- */

@@ -24,10 +24,16 @@
 #define PATH_ANY_BYTES		'\001'
 #define PATH_ANY_SEGMENTS	'\002'
 
+/* Comparisons of bytes that a path is worth, with all patterns together. */
+#define RULES_PATH_STEPS	(1u << 20)
+
 struct rules_path {
-	char text[2][RULES_PATH_MAX];	/* as sent, and without parameters */
+	/* As sent, and without parameters; with room for one slash more. */
+	char text[2][RULES_PATH_MAX + 1];
 	size_t n[2];
 	unsigned forms;			/* 1 or 2; 0: it has no path ("*") */
+	/* 0: gave up; no pattern takes it any more, and each might. */
+	unsigned steps_left;
 };
 
 /**
@@ -57,11 +63,11 @@ NODISCARD int rules_path_write(struct str pattern, const char *bytes,
 			       const char *segments, struct buf *out);
 
 /* Is every reading of the path one that the pattern takes?  Case counts. */
-bool rules_path_is_in(const struct rules_path *path, struct str pattern);
+bool rules_path_is_in(struct rules_path *path, struct str pattern);
 /*
  * Might any origin read the path as one that the pattern takes?  Neither case
- * nor blanks and dots at the ends of segments count.
+ * nor blanks and dots at the ends of segments count, nor a slash at the end.
  */
-bool rules_path_may_be_in(const struct rules_path *path, struct str pattern);
+bool rules_path_may_be_in(struct rules_path *path, struct str pattern);
 
 #endif /* RULES_RULES_PATH_H */

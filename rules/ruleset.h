@@ -140,10 +140,9 @@ struct seen_request {
 void seen_request_init(struct seen_request *s,
 		       const struct rules_request *request);
 /* ALLOWED when an allow takes it; METHOD_, PATH_NOT_ALLOWED, PATH_AMBIGUOUS. */
-enum reason request_is_in(const struct seen_request *s, const struct rule *r);
+enum reason request_is_in(struct seen_request *s, const struct rule *r);
 /* ALLOWED when a deny has nothing against it; else the reason. */
-enum reason request_may_be_in(const struct seen_request *s,
-			      const struct rule *r);
+enum reason request_may_be_in(struct seen_request *s, const struct rule *r);
 
 /*
  * The rules that speak of a host, the most specific first: those that name it,

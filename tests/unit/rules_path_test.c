@@ -150,6 +150,10 @@ static void a_deny_takes_what_any_origin_might(void **state)
 		{ "/admin/**", "/admin%20/x", true },
 		{ "/a/b", "/a/b;v=1", true },
 		{ "/admin/**", "/administrator/x", false },
+		{ "/admin", "/admin/", true }, { "/admin/", "/admin", true },
+		{ "/admin/**", "/admin", true }, { "/admin", "/Admin./", true },
+		{ "/a/b", "/a/b/;v=1", true }, { "/admin", "/admin/x", false },
+		{ "/*/", "/", false }, { "/", "/a", false },
 	};
 
 	(void)state;
@@ -157,6 +161,40 @@ static void a_deny_takes_what_any_origin_might(void **state)
 		if (takes(t[i].pattern, t[i].path, true) != t[i].in)
 			fail_msg("'%s' and '%s'", t[i].pattern, t[i].path);
 	}
+}
+
+/* A pattern of many stars, and a path that almost fits it in many ways. */
+static void a_path_that_takes_too_long_is_in_doubt(void **state)
+{
+	char pattern[] = "/" "*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b";
+	char text[RULES_PATH_MAX + 1], plain[] = "/x";
+	struct rules_path path;
+	unsigned tries = 0;
+	const char *why;
+	size_t n;
+
+	(void)state;
+	memset(text, 'a', sizeof(text));
+	text[0] = '/';
+	assert_int_equal(rules_path_pattern(str_from(pattern), pattern, &n,
+					    &why), 0);
+	assert_int_equal(rules_path_read(str_make(text, RULES_PATH_MAX),
+					 &path), 0);
+	while (path.steps_left > 0 && tries++ < RULES_PATH_STEPS)
+		assert_false(rules_path_is_in(&path, str_make(pattern, n)));
+	assert_int_equal(path.steps_left, 0);
+	assert_true(tries > 10);
+	assert_true(rules_path_may_be_in(&path, str_make(plain, 2)));
+	assert_false(rules_path_is_in(&path, str_make(text, path.n[0])));
+	/* A slash more than the longest path has room. */
+	assert_int_equal(rules_path_read(str_make(text, RULES_PATH_MAX),
+					 &path), 0);
+	assert_false(rules_path_may_be_in(&path, str_make(plain, 2)));
+	/* The fewest bytes are a step, too. */
+	assert_true(reads("/", &path));
+	for (tries = 0; path.steps_left > 0; tries++)
+		assert_false(rules_path_is_in(&path, str_make(plain, 2)));
+	assert_true(tries <= RULES_PATH_STEPS);
 }
 
 static void patterns_are_refused_with_the_mend(void **state)
@@ -294,6 +332,7 @@ int main(void)
 		cmocka_unit_test(a_path_has_a_longest_length),
 		cmocka_unit_test(patterns_go_segment_by_segment),
 		cmocka_unit_test(a_deny_takes_what_any_origin_might),
+		cmocka_unit_test(a_path_that_takes_too_long_is_in_doubt),
 		cmocka_unit_test(patterns_are_refused_with_the_mend),
 		cmocka_unit_test(patterns_match_as_a_naive_matcher_does),
 	};

@@ -110,9 +110,51 @@ static void a_deny_shuts_its_requests_alone(void **state)
 	check_http(rs, "GET", "/a/../b", REASON_PATH_AMBIGUOUS, "admin");
 	check_http(rs, "GET", "/files/x", REASON_ALLOWED, "a");
 	check_http(rs, "POST", "/files/x", REASON_PATH_NOT_ALLOWED, "write");
+	check_http(rs, "GET", "/admin", REASON_PATH_NOT_ALLOWED, "admin");
+	/* Some origins know a method by its letters alone. */
+	check_http(rs, "post", "/files/x", REASON_PATH_NOT_ALLOWED, "write");
+	check_http(rs, "Post", "/files", REASON_PATH_NOT_ALLOWED, "write");
 	assert_int_equal(ask(rs, "a.example", 80, "8.8.8.8").reason,
 			 REASON_ALLOWED);
 	rules_unref(rs);
+}
+
+/* However many patterns there are and however they are made, one request
+ * costs its worker no more than a while; an allow and a deny both refuse. */
+static void comparing_a_request_is_bounded(void **state)
+{
+	struct buf text = BUF_INIT(1 << 20);
+	char path[2048];
+	struct ruleset *rs;
+	int err;
+
+	(void)state;
+	memset(path, 'a', sizeof(path));
+	path[0] = '/';
+	path[sizeof(path) - 1] = '\0';
+	err = buf_add_str(&text, STR("[allow a]\nhosts = a.example\n"
+				     "protocol = http\n[deny d]\n"
+				     "hosts = a.example\nprotocol = http\n"));
+	for (int i = 0; i < 1000 && !err; i++)
+		err = buf_add_str(&text, STR("paths = /*a*a*a*a*a*a*a*b\n"));
+	assert_int_equal(err, 0);
+	rs = compile_good(buf_cstr(&text));
+	check_http(rs, "GET", path, REASON_PATH_AMBIGUOUS, "d");
+	check_http(rs, "GET", "/b", REASON_ALLOWED, "a");
+	rules_unref(rs);
+	buf_reset(&text);
+	err = buf_add_str(&text, STR("[allow a]\nhosts = a.example\n"
+				     "protocol = http\n"));
+	for (int i = 0; i < 1000 && !err; i++)
+		err = buf_add_str(&text, STR("paths = /*a*a*a*a*a*a*a*b\n"));
+	if (!err)
+		err = buf_add_str(&text, STR("paths = /a*\n"));
+	assert_int_equal(err, 0);
+	rs = compile_good(buf_cstr(&text));
+	check_http(rs, "GET", path, REASON_PATH_AMBIGUOUS, "a");
+	check_http(rs, "GET", "/aa", REASON_ALLOWED, "a");
+	rules_unref(rs);
+	buf_done(&text);
 }
 
 static void what_cannot_be_seen_is_refused_whole(void **state)
@@ -285,6 +327,9 @@ static void the_preset_open_opens_the_public_internet(void **state)
 	buf_done(&told.text);
 }
 
+#define METHODS_4	" A B C D"
+#define METHODS_16	METHODS_4 METHODS_4 METHODS_4 METHODS_4
+
 static void requests_are_checked_with_their_place(void **state)
 {
 	static const struct {
@@ -294,6 +339,9 @@ static void requests_are_checked_with_their_place(void **state)
 		  "3:11: error: 'get' has small letters in it" },
 		{ "[allow a]\nhosts = a.example\nmethods = GET,POST\n",
 		  "3:11: error: 'GET,POST' has a comma in it" },
+		{ "[allow a]\nhosts = a.example\nmethods =" METHODS_16
+		  METHODS_16 "\nmethods =" METHODS_16 METHODS_16 "\nmethods = "
+		  "TRACE\n", "5:11: error: 'TRACE' is one method too many" },
 		{ "[allow a]\nhosts = a.example\nmethods = *\n",
 		  "3:11: error: '*' is no method" },
 		{ "[allow a]\nhosts = a.example\npaths = /a /v1/*,/v2/*\n",
@@ -398,6 +446,7 @@ int main(void)
 		cmocka_unit_test(an_allow_takes_its_methods_and_paths),
 		cmocka_unit_test(what_renames_a_request_is_in_doubt),
 		cmocka_unit_test(a_deny_shuts_its_requests_alone),
+		cmocka_unit_test(comparing_a_request_is_bounded),
 		cmocka_unit_test(what_cannot_be_seen_is_refused_whole),
 		cmocka_unit_test(
 			a_deny_that_observes_is_said_and_refuses_nothing),
