@@ -229,14 +229,30 @@ static enum dns_parse opt_take(const uint8_t *msg, const struct dns_record *rr,
 			       struct dns_question *q)
 {
 	unsigned version = rr->ttl >> 16 & 0xff;
+	bool second = q->edns;
 
-	if (q->edns || rr->owner.n != 1 ||
+	/* Also of one that is malformed: RFC 6891 6.1.1 wants an OPT back. */
+	q->edns = true;
+	if (second || rr->owner.n != 1 ||
 	    !options_are_whole(msg + rr->data, rr->data_n))
 		return DNS_PARSE_FORMERR;
-	q->edns = true;
 	q->udp_size = MAX(rr->klass, DNS_PLAIN_SIZE);
 	q->dnssec_ok = rr->ttl & OPT_DO;
 	return version == 0 ? DNS_PARSE_OK : DNS_PARSE_BADVERS;
+}
+
+/* What a question says of a zone's version is of no interest either. */
+static bool authority_skip(const uint8_t *msg, size_t n, size_t *off,
+			   unsigned count, const struct dns_question *q)
+{
+	struct dns_record rr;
+
+	if (count == 0)
+		return true;
+	/* RFC 1995 3: IXFR brings the SOA that the client has. */
+	return q->type == DNS_TYPE_IXFR && count == 1 &&
+	       dns_record_read(msg, n, off, &rr) == 0 &&
+	       rr.type == DNS_TYPE_SOA;
 }
 
 static enum dns_parse extra_take(const uint8_t *msg, size_t n, size_t off,
@@ -281,9 +297,10 @@ enum dns_parse dns_question_parse(const uint8_t *msg, size_t n,
 		return DNS_PARSE_NOTIMP;
 	/* A question holds no answers, and a cut one is no question. */
 	if (dns_get16(msg + 4) != 1 || dns_get16(msg + 6) != 0 ||
-	    dns_get16(msg + 8) != 0 || (flags & FLAG_TC))
+	    (flags & FLAG_TC))
 		return DNS_PARSE_FORMERR;
-	if (!question_take(msg, n, &off, ret))
+	if (!question_take(msg, n, &off, ret) ||
+	    !authority_skip(msg, n, &off, dns_get16(msg + 8), ret))
 		return DNS_PARSE_FORMERR;
 	return extra_take(msg, n, off, dns_get16(msg + 10), ret);
 }

@@ -3,8 +3,8 @@
  * dns_msg.h - DNS messages as the sandbox sends and gets them: a pure codec
  *
  * Questions are decoded strictly (one question, no records but an additional
- * section, at most one OPT, nothing behind the end); what is not right gets
- * the verdict that says how to answer it.  Replies are written within a limit
+ * section and IXFR's SOA, at most one OPT, nothing behind the end); what is not
+ * right gets the verdict that says how to answer it.  Replies are written within a limit
  * of bytes and say TC when they do not fit.  Names are read with compression
  * pointers that must point backwards, at most DNS_JUMPS_MAX of them.
  */
@@ -42,6 +42,7 @@ enum dns_type {
 	DNS_TYPE_HTTPS = 65,
 	DNS_TYPE_META_FIRST = 128,	/* RFC 6895 3.1: meta and question types */
 	DNS_TYPE_META_LAST = 255,
+	DNS_TYPE_IXFR = 251,
 	DNS_TYPE_ANY = 255,
 };
 

@@ -241,6 +241,35 @@ static void section_counts_must_be_those_of_a_question(void **state)
 	assert_int_equal(parse(&m, &q), DNS_PARSE_FORMERR);
 }
 
+/* RFC 1995 3: the SOA that the client has; it is of no interest here. */
+static void ixfr_alone_brings_a_record_of_authority(void **state)
+{
+	static const uint8_t soa[22];
+	static const struct {
+		unsigned type, record, count;
+		enum dns_parse verdict;
+	} cases[] = {
+		{ DNS_TYPE_IXFR, DNS_TYPE_SOA, 1, DNS_PARSE_OK },
+		{ DNS_TYPE_IXFR, DNS_TYPE_SOA, 2, DNS_PARSE_FORMERR },
+		{ DNS_TYPE_IXFR, DNS_TYPE_A, 1, DNS_PARSE_FORMERR },
+		{ DNS_TYPE_IXFR, DNS_TYPE_OPT, 1, DNS_PARSE_FORMERR },
+		{ DNS_TYPE_A, DNS_TYPE_SOA, 1, DNS_PARSE_FORMERR },
+	};
+	struct dns_question q;
+	struct msg m;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		plain_question(&m, "a.example", cases[i].type, 0);
+		m.p[9] = (uint8_t)cases[i].count;
+		for (unsigned n = 0; n < cases[i].count; n++)
+			add_record(&m, "a.example", cases[i].record, 0, soa,
+				   sizeof(soa));
+		assert_int_equal(parse(&m, &q), cases[i].verdict);
+		assert_true(q.has_question);
+	}
+}
+
 static void names_have_63_byte_labels_and_255_bytes(void **state)
 {
 	char text[300];
@@ -323,6 +352,12 @@ static void dns_15_bad_edns_is_refused(void **state)
 	add_opt(&m, 1232, 0, "", 0);
 	add_opt(&m, 1232, 0, "", 0);
 	assert_int_equal(parse(&m, &q), DNS_PARSE_FORMERR);
+
+	/* RFC 6891 6.1.1: who sent one gets one, malformed or not. */
+	plain_question(&m, "a.example", 1, 1);
+	add_opt(&m, 1232, 0, "\xfd\xe9\0\5abc", 7);
+	assert_int_equal(parse(&m, &q), DNS_PARSE_FORMERR);
+	assert_true(q.edns);
 
 	plain_question(&m, "a.example", 1, 1);
 	add_opt(&m, 1232, 0x00010000, "", 0);
@@ -786,6 +821,7 @@ int main(void)
 		cmocka_unit_test(every_cut_of_a_question_is_malformed),
 		cmocka_unit_test(other_opcodes_are_not_implemented),
 		cmocka_unit_test(section_counts_must_be_those_of_a_question),
+		cmocka_unit_test(ixfr_alone_brings_a_record_of_authority),
 		cmocka_unit_test(names_have_63_byte_labels_and_255_bytes),
 		cmocka_unit_test(a_pointer_in_a_question_is_malformed),
 		cmocka_unit_test(edns_is_read_and_its_options_are_passed_over),
