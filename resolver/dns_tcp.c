@@ -11,8 +11,12 @@
  * bytes that the client does not take, reading stops.
  *
  * A client that shuts down its side still gets the replies it waits for; then
- * we close.  A connection on which nothing is completed for DNS_TCP_IDLE_MS is
- * closed, unless questions are under way: those have a deadline of their own.
+ * we close.  So does one that sends what is no question: from there on the
+ * stream is not read.  A connection on which nothing is completed for
+ * DNS_TCP_IDLE_MS is closed, unless questions are under way: those have a
+ * deadline of their own.  When a client comes and there are DNS_CONNS_MAX, the
+ * one that has been idle for longest goes (RFC 7766 6.2.3); the new one does
+ * when all have work.
  *
  * conn_pump() does all the work and is the only place where a connection is
  * ended, so that nothing is freed below a caller that still holds it.
@@ -40,7 +44,7 @@
 
 struct dns_conn {
 	unsigned magic;
-	struct list node;
+	struct list node;		/* on door->conns, by last work */
 	struct dns_door *door;
 	int fd;
 	struct event rd, wr, idle;
@@ -48,6 +52,7 @@ struct dns_conn {
 	struct list queries;		/* struct dns_client.conn_node */
 	unsigned pending;
 	bool eof;			/* the client sends no more */
+	bool deaf;			/* it sent what is no question */
 	bool broken;			/* end it as soon as nobody is inside */
 	bool pumping;
 	struct ip_endpoint peer;
@@ -89,6 +94,8 @@ static void conn_touch(struct dns_conn *c)
 
 	if (event_add(&c->idle, &idle) != 0)
 		c->broken = true;
+	list_del(&c->node);
+	list_add(&c->door->conns, &c->node);
 }
 
 static bool conn_has_room(const struct dns_conn *c)
@@ -116,11 +123,11 @@ static void conn_take_message(struct dns_conn *c, const char *p, size_t size)
 	list_init(&client.conn_node);
 	c->pending++;
 	conn_touch(c);
-	/* What cannot be answered breaks the stream's purpose: close it. */
+	/* What gets no answer breaks the stream's purpose: it ends here. */
 	if (!dns_query_start(c->door, (const uint8_t *)p + 2, size - 2,
 			     &client)) {
 		c->pending--;
-		c->broken = true;
+		c->deaf = true;
 	}
 }
 
@@ -128,11 +135,13 @@ static void conn_take_messages(struct dns_conn *c)
 {
 	size_t at = 0, size;
 
-	while (!c->broken && conn_has_room(c) &&
+	while (!c->broken && !c->deaf && conn_has_room(c) &&
 	       (size = whole_message(c->in.p + at, c->in.n - at)) > 0) {
 		conn_take_message(c, c->in.p + at, size);
 		at += size;
 	}
+	if (c->deaf)
+		at = c->in.n;
 	if (at)
 		buf_consume(&c->in, at);
 }
@@ -154,13 +163,14 @@ static void conn_write(struct dns_conn *c)
 
 static bool conn_is_done(const struct dns_conn *c)
 {
-	return c->broken || (c->eof && c->pending == 0 && c->out.n == 0 &&
-			     whole_message(c->in.p, c->in.n) == 0);
+	return c->broken ||
+	       ((c->eof || c->deaf) && c->pending == 0 && c->out.n == 0 &&
+		whole_message(c->in.p, c->in.n) == 0);
 }
 
 static void conn_watch(struct dns_conn *c)
 {
-	bool read = !c->eof && conn_has_room(c) &&
+	bool read = !c->eof && !c->deaf && conn_has_room(c) &&
 		    whole_message(c->in.p, c->in.n) == 0;
 
 	if ((read ? event_add(&c->rd, NULL) : event_del(&c->rd)) != 0 ||
@@ -307,6 +317,34 @@ static int conn_new(struct dns_door *d, int fd,
 	return 0;
 }
 
+/* Nothing to do, and nothing has come that was not read yet. */
+static bool conn_is_idle(const struct dns_conn *c)
+{
+	char byte;
+
+	return c->pending == 0 && c->out.n == 0 && c->in.n == 0 &&
+	       recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
+	       errno == EAGAIN;
+}
+
+/* Room for one more, at the cost of the one that has been idle for longest. */
+static bool make_room(struct dns_door *d)
+{
+	struct list *it, *tmp;
+
+	if (d->nconns < DNS_CONNS_MAX)
+		return true;
+	list_each(&d->conns, it, tmp) {
+		struct dns_conn *c = container_of(it, struct dns_conn, node);
+
+		if (conn_is_idle(c)) {
+			conn_end(c);
+			return true;
+		}
+	}
+	return false;
+}
+
 /* Return: false when there is nobody more to accept now */
 static bool accept_one(struct dns_tcp *t)
 {
@@ -328,7 +366,7 @@ static bool accept_one(struct dns_tcp *t)
 		return false;
 	}
 	/* Over the bound it is closed at once: the client sees an end. */
-	if (t->door->nconns < DNS_CONNS_MAX &&
+	if (make_room(t->door) &&
 	    conn_new(t->door, fd, &peer, n) == 0)
 		(void)fd_take(&fd);
 	return true;

@@ -198,31 +198,94 @@ static void what_is_no_question_ends_the_stream(void **state)
 	assert_int_equal(door->nconns, 0);
 }
 
-static void connections_are_bounded(void **state)
+/* What was asked before it is answered, then the stream ends. */
+static void answers_are_not_lost_to_what_is_no_question(void **state)
 {
-	int fd[DNS_CONNS_MAX + 3];
+	static const uint8_t response[14] = { 0, 12, 0, 1, 0x80, 0, 0, 1 };
+	int fd = connected(SOCK_STREAM, ASKED);
 	struct msg s = { .n = 0 };
 	struct reply r;
-	unsigned answered = 0;
+
+	(void)state;
+	hold = true;
+	stream_question(&s, "late.example.com", DNS_TYPE_A);
+	stream_question(&s, "localhost", DNS_TYPE_A);
+	memcpy(s.p + s.n, response, sizeof(response));
+	s.n += sizeof(response);
+	stream_question(&s, "v4.example.com", DNS_TYPE_A);
+	assert_int_equal(send(fd, s.p, s.n, 0), (ssize_t)s.n);
+	assert_true(stream_receive(fd, &r));
+	assert_addr(&r.addr, "127.0.0.1");
+	hold = false;
+	assert_true(stream_receive(fd, &r));
+	assert_int_equal(r.answers, 1);
+	assert_false(stream_receive(fd, &r));
+	assert_int_equal(door->nconns, 0);
+	close(fd);
+}
+
+static void fill(int fd[DNS_CONNS_MAX], const struct msg *s)
+{
+	for (size_t i = 0; i < DNS_CONNS_MAX; i++) {
+		fd[i] = connected(SOCK_STREAM, ASKED);
+		assert_int_equal(send(fd[i], s->p, s->n, 0), (ssize_t)s->n);
+	}
+	while (door->nconns < DNS_CONNS_MAX)
+		turn();
+}
+
+static void close_all(int fd[DNS_CONNS_MAX])
+{
+	for (size_t i = 0; i < DNS_CONNS_MAX; i++)
+		close(fd[i]);
+}
+
+static void connections_that_have_work_are_bounded(void **state)
+{
+	int fd[DNS_CONNS_MAX], more;
+	struct msg s = { .n = 0 };
+	struct reply r;
+
+	(void)state;
+	hold = true;
+	stream_question(&s, "late.example.com", DNS_TYPE_A);
+	fill(fd, &s);
+	while (door->nqueries < DNS_CONNS_MAX)
+		turn();
+	more = connected(SOCK_STREAM, ASKED);
+	assert_false(stream_receive(more, &r));
+	assert_int_equal(door->nconns, DNS_CONNS_MAX);
+	close(more);
+	hold = false;
+	for (size_t i = 0; i < DNS_CONNS_MAX; i++)
+		assert_true(stream_receive(fd[i], &r));
+	close_all(fd);
+}
+
+static void the_one_that_is_idle_for_longest_makes_room(void **state)
+{
+	int fd[DNS_CONNS_MAX], more;
+	struct msg s = { .n = 0 };
+	struct reply r;
 
 	(void)state;
 	stream_question(&s, "localhost", DNS_TYPE_A);
-	for (size_t i = 0; i < ARRAY_SIZE(fd); i++)
-		fd[i] = connected(SOCK_STREAM, ASKED);
-	for (size_t i = 0; i < ARRAY_SIZE(fd); i++) {
-		(void)!send(fd[i], s.p, s.n, MSG_NOSIGNAL);
-		answered += stream_receive(fd[i], &r);
-		assert_true(door->nconns <= DNS_CONNS_MAX);
-	}
-	assert_int_equal(answered, DNS_CONNS_MAX);
-	for (size_t i = 0; i < ARRAY_SIZE(fd); i++)
-		close(fd[i]);
-	while (door->nconns > 0)
-		turn();
-	fd[0] = connected(SOCK_STREAM, ASKED);
+	fill(fd, &s);
+	for (size_t i = 0; i < DNS_CONNS_MAX; i++)
+		assert_true(stream_receive(fd[i], &r));
+	/* The first is at work again, and the second has half a message. */
 	assert_int_equal(send(fd[0], s.p, s.n, 0), (ssize_t)s.n);
 	assert_true(stream_receive(fd[0], &r));
-	close(fd[0]);
+	assert_int_equal(send(fd[1], s.p, 5, 0), 5);
+	more = connected(SOCK_STREAM, ASKED);
+	assert_int_equal(send(more, s.p, s.n, 0), (ssize_t)s.n);
+	assert_true(stream_receive(more, &r));
+	assert_int_equal(door->nconns, DNS_CONNS_MAX);
+	assert_false(stream_receive(fd[2], &r));
+	assert_int_equal(send(fd[1], s.p + 5, s.n - 5, 0), (ssize_t)s.n - 5);
+	assert_true(stream_receive(fd[1], &r));
+	close(more);
+	close_all(fd);
 }
 
 static void dns_14_an_idle_client_is_sent_away(void **state)
@@ -281,7 +344,9 @@ int main(void)
 		DOOR_TEST(dns_14_a_client_that_leaves_leaves_nothing_behind),
 		DOOR_TEST(many_questions_on_one_stream_are_all_answered),
 		DOOR_TEST(what_is_no_question_ends_the_stream),
-		DOOR_TEST(connections_are_bounded),
+		DOOR_TEST(answers_are_not_lost_to_what_is_no_question),
+		DOOR_TEST(connections_that_have_work_are_bounded),
+		DOOR_TEST(the_one_that_is_idle_for_longest_makes_room),
 		DOOR_TEST(dns_14_an_idle_client_is_sent_away),
 		DOOR_TEST(closing_ends_the_streams),
 	};
