@@ -42,7 +42,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/mem.h"
 
 static const struct {
 	const char *name;
@@ -122,26 +121,19 @@ bool dns_query_start(struct dns_door *d, const uint8_t *msg, size_t n,
 		[DNS_PARSE_NOTIMP] = DNS_NOTIMP,
 		[DNS_PARSE_BADVERS] = DNS_BADVERS,
 	};
-	struct dns_query *q = mem_new(sizeof(*q));
-	enum dns_parse verdict;
+	struct dns_query q = { .magic = DNS_QUERY_MAGIC, .door = d };
+	enum dns_parse verdict = dns_question_parse(msg, n, &q.q);
 
-	if (!q)
+	if (verdict == DNS_PARSE_DROP)
 		return false;
-	verdict = dns_question_parse(msg, n, &q->q);
-	if (verdict == DNS_PARSE_DROP) {
-		mem_free(q);
-		return false;
-	}
-	q->magic = DNS_QUERY_MAGIC;
-	q->door = d;
-	q->client = *client;
-	list_init(&q->node);
-	list_init(&q->client.conn_node);
-	id_new(&q->id);
-	q->start_ms = clock_mono_ms();
+	q.client = *client;
+	list_init(&q.node);
+	list_init(&q.client.conn_node);
+	id_new(&q.id);
+	q.start_ms = clock_mono_ms();
 	if (verdict != DNS_PARSE_OK)
-		dns_query_deny(q, rcodes[verdict], REASON_QUERY_MALFORMED);
-	dns_query_run(q);
+		dns_query_deny(&q, rcodes[verdict], REASON_QUERY_MALFORMED);
+	dns_query_run(&q);
 	return true;
 }
 

@@ -19,7 +19,7 @@ struct dns_door;
  * @client:	copied; a TCP client's connection counts the question as pending
  *		until dns_conn_reply()
  * Return: true when there is or will be a reply; false when the message is
- * none that can be answered, or memory is out, and it was passed over
+ * none that can be answered, and was passed over
  */
 bool dns_query_start(struct dns_door *d, const uint8_t *msg, size_t n,
 		     const struct dns_client *client);

@@ -17,6 +17,7 @@
 
 #include "audit/writer.h"
 #include "base/clock.h"
+#include "base/mem.h"
 #include "resolver/name_map.h"
 
 /* --- waiting for the world -------------------------------------------------- */
@@ -45,24 +46,56 @@ static enum reason lookup_fault(int err)
 	return err == -ENOMEM ? REASON_MEMORY_EXCEEDED : REASON_INTERNAL_ERROR;
 }
 
+/* A question that must wait: what stood on the stack moves to the heap. */
+static struct dns_query *query_keep(struct dns_query *q)
+{
+	struct dns_query *kept;
+
+	if (q->kept)
+		return q;
+	kept = mem_new(sizeof(*kept));
+	if (!kept)
+		return NULL;
+	*kept = *q;
+	kept->kept = true;
+	list_init(&kept->node);
+	list_init(&kept->client.conn_node);
+	return kept;
+}
+
 /**
- * query_ask() - Start a lookup
+ * query_ask() - Start a lookup, where the cache has no answer
  * @ret_now:	set when the answer is known already
- * Return: 1 (known), 0 (@fn will be called) or -errno
+ * Return: 1 (known), 0 (@q waits, or what was made of it does: @fn is called
+ * with that, and @q is nothing any more) or -errno
  */
 static int query_ask(struct dns_query *q, enum resolver_type type,
 		     resolver_fn *fn, struct resolver_answer *ret_now)
 {
+	struct dns_door *d = q->door;
+	const struct resolver_key key = {
+		d->tenant, host_name_str(&q->host), type,
+	};
+	struct dns_query *kept;
 	int err;
 
-	if (q->door->nqueries >= DNS_QUERIES_MAX)
+	if (resolver_cached(d->resolver, &key, ret_now))
+		return 1;
+	if (d->nqueries >= DNS_QUERIES_MAX)
 		return -EAGAIN;
-	err = resolver_lookup(q->door->resolver, q->door->tenant,
-			      host_name_str(&q->host), type, fn, q, &q->lookup,
-			      ret_now);
-	if (err == 0)
-		query_wait(q);
-	return err;
+	kept = query_keep(q);
+	if (!kept)
+		return -ENOMEM;
+	err = resolver_start(d->resolver, &key, fn, kept, &kept->lookup);
+	if (err) {
+		if (kept != q)
+			mem_free(kept);
+		return err;
+	}
+	query_wait(kept);
+	if (kept != q)
+		q->magic = 0;
+	return 0;
 }
 
 /*

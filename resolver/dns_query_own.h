@@ -46,8 +46,13 @@ struct dns_result {
 	struct dns_name ptr;		/* .n 0: none */
 };
 
+/*
+ * Most questions are answered at once and never leave the stack.  One that must
+ * wait is moved to the heap by the lookup that it waits for.
+ */
 struct dns_query {
 	unsigned magic;
+	bool kept;			/* on the heap */
 	enum dns_query_state state;
 	struct list node;		/* on door->queries while it waits */
 	struct dns_door *door;

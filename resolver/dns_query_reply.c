@@ -72,12 +72,14 @@ static void query_send(struct dns_query *q)
 		dns_conn_reply(q->client.conn, &q->client.conn_node, out, n);
 }
 
+/* It is over with it. */
 static void query_free(struct dns_query *q)
 {
 	REQUIRE(!q->lookup);
 	list_del(&q->client.conn_node);
 	q->magic = 0;
-	mem_free(q);
+	if (q->kept)
+		mem_free(q);
 }
 
 void dns_query_reply(struct dns_query *q)

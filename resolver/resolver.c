@@ -270,25 +270,27 @@ static int flight_start(struct resolver *r, uint64_t tenant, struct str name,
 	return 0;
 }
 
-int resolver_lookup(struct resolver *r, uint64_t tenant, struct str name,
-		    enum resolver_type type, resolver_fn *fn, void *arg,
-		    struct resolver_lookup **ret,
-		    struct resolver_answer *ret_now)
+bool resolver_cached(struct resolver *r, const struct resolver_key *key,
+		     struct resolver_answer *ret)
+{
+	return dns_cache_get(r->cache, key->tenant, key->name, key->type,
+			     clock_mono_ms(), ret);
+}
+
+int resolver_start(struct resolver *r, const struct resolver_key *key,
+		   resolver_fn *fn, void *arg, struct resolver_lookup **ret)
 {
 	struct resolver_lookup *l;
 	struct flight *f;
 	int err;
 
-	if (dns_cache_get(r->cache, tenant, name, type, clock_mono_ms(),
-			  ret_now))
-		return 1;
 	if (r->nlookups == LOOKUPS_MAX)
 		return -EAGAIN;
 	l = mem_new(sizeof(*l));
 	if (!l)
 		return -ENOMEM;
-	f = flight_find(r, tenant, name, type);
-	err = f ? 0 : flight_start(r, tenant, name, type, &f);
+	f = flight_find(r, key->tenant, key->name, key->type);
+	err = f ? 0 : flight_start(r, key->tenant, key->name, key->type, &f);
 	if (err) {
 		mem_free(l);
 		return err;
@@ -300,6 +302,18 @@ int resolver_lookup(struct resolver *r, uint64_t tenant, struct str name,
 	r->nlookups++;
 	*ret = l;
 	return 0;
+}
+
+int resolver_lookup(struct resolver *r, uint64_t tenant, struct str name,
+		    enum resolver_type type, resolver_fn *fn, void *arg,
+		    struct resolver_lookup **ret,
+		    struct resolver_answer *ret_now)
+{
+	const struct resolver_key key = { tenant, name, type };
+
+	if (resolver_cached(r, &key, ret_now))
+		return 1;
+	return resolver_start(r, &key, fn, arg, ret);
 }
 
 void resolver_cancel(struct resolver_lookup *l)

@@ -10,6 +10,7 @@
 #ifndef RESOLVER_RESOLVER_H
 #define RESOLVER_RESOLVER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
@@ -43,7 +44,7 @@ struct resolver;
 struct resolver_lookup;
 
 /* Called once, from the worker's loop; never after resolver_cancel(), never
- * inside resolver_lookup().  May start and cancel lookups. */
+ * inside resolver_lookup() or resolver_start().  May start and cancel lookups. */
 typedef void resolver_fn(void *arg, const struct resolver_answer *answer);
 
 NODISCARD int resolver_new(struct event_base *base, struct resolver **ret);
@@ -88,6 +89,20 @@ NODISCARD int resolver_lookup(struct resolver *r, uint64_t tenant,
 			      resolver_fn *fn, void *arg,
 			      struct resolver_lookup **ret,
 			      struct resolver_answer *ret_now);
+
+struct resolver_key {
+	uint64_t tenant;
+	struct str name;
+	enum resolver_type type;
+};
+
+/* The two halves of it, for who does not know yet whether to wait: an answer of
+ * the cache, borrowed until the next call; and a lookup that is waited for. */
+bool resolver_cached(struct resolver *r, const struct resolver_key *key,
+		     struct resolver_answer *ret);
+NODISCARD int resolver_start(struct resolver *r,
+			     const struct resolver_key *key, resolver_fn *fn,
+			     void *arg, struct resolver_lookup **ret);
 void resolver_cancel(struct resolver_lookup *l);	/* NULL is fine */
 
 /* --- the sandbox's door ------------------------------------------------------- */
