@@ -39,17 +39,24 @@ static struct str path_of(const struct policy_ask *ask)
 	return ask->target.path.n > 0 ? ask->target.path : STR("/");
 }
 
-void policy_ask(const struct ruleset *rs, const struct policy_ask *ask,
-		struct policy_answer *ret)
+static struct rules_question question(const struct policy_ask *ask)
 {
 	const struct rules_target *t = &ask->target;
-	const struct rules_question q = {
+
+	return (struct rules_question){
 		.host = host_name_str(&t->host),
 		.addr = t->host.n == 0 ? &t->addr :
 			ask->at.family != IP_NONE ? &ask->at : NULL,
 		.port = t->port,
 		.now = ask->now,
 	};
+}
+
+void policy_ask(const struct ruleset *rs, const struct policy_ask *ask,
+		struct policy_answer *ret)
+{
+	const struct rules_target *t = &ask->target;
+	const struct rules_question q = question(ask);
 	struct rules_answer *a = &ret->flow;
 
 	if (t->scheme && t->scheme->speech == SPEECH_HTTP) {
@@ -92,21 +99,78 @@ static int rule_text(const struct rules_answer *a, const struct ruleset *rs,
 			  info.name, info.file, info.line);
 }
 
+static bool is_class_refusal(const struct policy_answer *a)
+{
+	return reason_is_address_class(a->reason);
+}
+
 /* A rule that would do, ready to be copied. */
-static int propose(const struct policy_ask *ask, struct buf *out)
+static int propose(const struct policy_ask *ask, bool classed, struct buf *out)
 {
 	const struct rules_target *t = &ask->target;
 	bool address = t->host.n == 0;
-	char text[IP_TEXT_SIZE];
-	const char *host;
+	char text[IP_TEXT_SIZE], at[IP_TEXT_SIZE];
+	const char *host, *why;
+	int e;
 
 	target_text(ask, text, &host);
-	return buf_printf(out, "a rule for it:\n"
-			  "            [allow NAME]\n"
-			  "            %s = %s\n"
-			  "            ports = %u\n"
-			  "            reason = ...", address ? "addresses" :
-			  "hosts", host, t->port);
+	why = rules_target_fault(t);
+	if (why)
+		return buf_printf(out, "another %s: '%s' %s", address ?
+				  "address" : "host", host, why);
+	e = buf_printf(out, "a rule for it:\n[allow NAME]\n%s = %s\n",
+		       address ? "addresses" : "hosts", host);
+	if (!e && !address && classed) {
+		ip_addr_text(&ask->at, at);
+		e = buf_printf(out, "addresses = %s\n", at);
+	}
+	return e ? e : buf_printf(out, "ports = %u\nreason = ...", t->port);
+}
+
+/* A rule of a preset is not the reader's to change. */
+static bool is_of_preset(const struct ruleset *rs, const struct rules_answer *a)
+{
+	struct rules_rule_info info;
+
+	rules_rule_info(rs, a->rule_number, &info);
+	return strncmp(info.file, "preset ", 7) == 0;
+}
+
+/* Name or address is in a rule, but not with this port. */
+static int needed_port(const struct ruleset *rs, const struct policy_ask *ask,
+		       struct buf *out)
+{
+	const struct rules_question q = question(ask);
+	struct rules_answer other;
+	int e;
+
+	if (!rules_other_port(rs, &q, &other) || is_of_preset(rs, &other))
+		return propose(ask, false, out);
+	e = buf_printf(out, "%u among the 'ports' of ", ask->target.port);
+	return e ? e : rule_text(&other, rs, out);
+}
+
+static int needed_address(const struct ruleset *rs,
+			  const struct policy_ask *ask,
+			  const struct policy_answer *a, struct buf *out)
+{
+	char text[IP_TEXT_SIZE];
+	int e;
+
+	if (a->flow.rule_number == 0 || is_of_preset(rs, &a->flow))
+		return propose(ask, is_class_refusal(a), out);
+	ip_addr_text(ask->target.host.n == 0 ? &ask->target.addr : &ask->at,
+		     text);
+	if (a->reason == REASON_ADDRESS_NOT_ALLOWED)
+		e = buf_printf(out, "%s among the 'addresses' of ", text);
+	else if (a->reason == REASON_ADDRESS_METADATA ||
+		 a->reason == REASON_ADDRESS_HOST)
+		e = buf_printf(out, "'addresses' with %s itself, and a "
+			       "'reason', in ", text);
+	else
+		e = buf_printf(out, "'addresses' with %s or its range, and a "
+			       "'reason', in ", text);
+	return e ? e : rule_text(&a->flow, rs, out);
 }
 
 static const char *const needed_words[REASONS] = {
@@ -123,29 +187,46 @@ static const char *const needed_words[REASONS] = {
 		"for https, or plain http",
 	[REASON_PROTOCOL_MISMATCH] = "a rule whose 'protocol' is that of the "
 		"URL on this port",
-	[REASON_ADDRESS_METADATA] = "a rule whose 'addresses' name this very "
-		"address, with a 'reason'",
-	[REASON_ADDRESS_NOT_ALLOWED] = "'addresses' that hold this address in "
-		"the rule that allows the flow",
 };
 
-static int needed_text(const struct policy_ask *ask,
+/* In lines, of which the first goes on where it is shown. */
+static int needed_text(const struct ruleset *rs, const struct policy_ask *ask,
 		       const struct policy_answer *a, struct buf *out)
 {
+	const struct rules_question q = question(ask);
 	const char *words = needed_words[a->reason];
+	bool literal = ask->target.host.n == 0;
+	struct rules_answer other;
 
-	if (a->reason == REASON_HOST_NOT_ALLOWED)
-		return propose(ask, out);
-	if (a->reason == REASON_PORT_NOT_ALLOWED)
-		return buf_printf(out, "%u among the 'ports' of a rule for this "
-				  "host", ask->target.port);
+	if (words)
+		return buf_printf(out, "%s", words);
 	if (a->reason == REASON_METHOD_NOT_ALLOWED)
 		return buf_printf(out, "%.*s among the 'methods' of a rule for "
 				  "this host", STR_ARG(method_of(ask)));
-	if (!words && reason_is_address_class(a->reason))
-		words = "'addresses' with this address or its range in the "
-			"rule that allows the flow, and a 'reason'";
-	return words ? buf_printf(out, "%s", words) : 0;
+	if (a->reason == REASON_HOST_NOT_ALLOWED)
+		return propose(ask, ask->at.family != IP_NONE &&
+			       a->flow.klass != IP_PUBLIC, out);
+	if (a->reason == REASON_PORT_NOT_ALLOWED ||
+	    (literal && rules_other_port(rs, &q, &other)))
+		return needed_port(rs, ask, out);
+	return needed_address(rs, ask, a, out);
+}
+
+/* Behind "  needed    ": what follows a line stands below it. */
+static int needed_row(const struct ruleset *rs, const struct policy_ask *ask,
+		      const struct policy_answer *a, struct buf *out)
+{
+	CLEANUP(buf_done) struct buf needed = BUF_INIT(NEEDED_MAX);
+	struct str rest, line;
+	const char *before = "  needed    ";
+	int e = needed_text(rs, ask, a, &needed);
+
+	rest = buf_str(&needed);
+	while (!e && str_cut(&rest, '\n', &line)) {
+		e = buf_printf(out, "%s%.*s\n", before, STR_ARG(line));
+		before = "            ";
+	}
+	return e;
 }
 
 static int verdict_line(const struct ruleset *rs,
@@ -230,11 +311,9 @@ int policy_answer_text(const struct ruleset *rs, const struct policy_ask *ask,
 		e = rows(rs, ask, a, out);
 	if (e || a->reason == REASON_ALLOWED)
 		return e;
-	e = buf_printf(out, "  why       %s\n  needed    ",
+	e = buf_printf(out, "  why       %s\n",
 		       reason_info(a->reason)->sentence);
-	if (!e)
-		e = needed_text(ask, a, out);
-	return e ? e : buf_add_char(out, '\n');
+	return e ? e : needed_row(rs, ask, a, out);
 }
 
 /* --- JSON --------------------------------------------------------------------- */
@@ -261,12 +340,12 @@ static void rule_json(const struct ruleset *rs, const struct rules_answer *a,
 	json_object_end(j);
 }
 
-static void needed_json(const struct policy_ask *ask,
+static void needed_json(const struct ruleset *rs, const struct policy_ask *ask,
 			const struct policy_answer *a, struct json *j)
 {
 	CLEANUP(buf_done) struct buf needed = BUF_INIT(NEEDED_MAX);
 
-	if (a->reason != REASON_ALLOWED && needed_text(ask, a, &needed) == 0)
+	if (a->reason != REASON_ALLOWED && needed_text(rs, ask, a, &needed) == 0)
 		json_str(j, "needed", buf_str(&needed));
 }
 
@@ -293,5 +372,5 @@ void policy_answer_json(const struct ruleset *rs, const struct policy_ask *ask,
 		json_cstr(j, "address", text);
 	}
 	rule_json(rs, &a->flow, j);
-	needed_json(ask, a, j);
+	needed_json(rs, ask, a, j);
 }

@@ -40,7 +40,7 @@ static const char *explain_set(void *arg, int id, const char *value)
 	if (id == ID_METHOD)
 		x->ask.method = str_from(value);
 	if (id == ID_AT && ip_addr_parse(str_from(value), &x->ask.at))
-		return "not an address: write 192.0.2.1 or 2001:db8::1";
+		return "is no address; write 192.0.2.1 or 2001:db8::1";
 	return NULL;
 }
 
@@ -64,7 +64,7 @@ static void explain_usage(void)
 }
 
 static int show(const struct ruleset *rs, const struct explain *x,
-		const struct policy_answer *a)
+		const char *text, const struct policy_answer *a)
 {
 	CLEANUP(buf_done) struct buf out = BUF_INIT(ANSWER_MAX);
 	struct json j;
@@ -73,6 +73,7 @@ static int show(const struct ruleset *rs, const struct explain *x,
 	if (x->json) {
 		json_begin(&j, &out);
 		json_object_begin(&j, NULL);
+		json_cstr(&j, "target", text);
 		policy_answer_json(rs, &x->ask, a, &j);
 		json_cstr(&j, "policy", rules_name(rs));
 		json_cstr(&j, "digest", rules_digest(rs));
@@ -98,11 +99,16 @@ static int explain_one(const struct ruleset *rs, struct explain *x,
 	struct policy_answer a;
 
 	if (rules_target_parse(str_from(text), &x->ask.target, &why)) {
-		say("%s: %s", text, why);
+		say_of(explain_table.command, "'%s' %s", text, why);
+		return EXIT_USAGE;
+	}
+	if (x->ask.at.family != IP_NONE && x->ask.target.host.n == 0) {
+		say_of(explain_table.command, "'%s' is an address itself; "
+		       "--at is for names", text);
 		return EXIT_USAGE;
 	}
 	policy_ask(rs, &x->ask, &a);
-	return show(rs, x, &a);
+	return show(rs, x, text, &a);
 }
 
 int policy_explain(int argc, char **argv)

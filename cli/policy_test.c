@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/ini.h"
 #include "base/reason.h"
 #include "cli/cmd.h"
 #include "cli/opts.h"
@@ -34,10 +35,17 @@ struct test_case {
 	enum reason reason;		/* REASONS: any */
 };
 
+/* What is wrong in a case: the word, if it is one, and behind it the rest. */
+struct wrong {
+	struct str word;
+	const char *why, *near;		/* near: what was probably meant */
+};
+
 struct test_run {
 	const struct ruleset *rs;
 	const char *file;
 	bool help, json;
+	const char *begin;		/* of the line in the text */
 	unsigned line, passed, failed, wrong;
 };
 
@@ -102,70 +110,101 @@ static bool is_method(struct str word)
 	return word.n > 0;
 }
 
-static const char *take_verdict(struct str *rest, struct test_case *ret)
+static bool is_wrong(struct wrong *ret, struct str word, const char *why)
 {
-	struct str word;
-
-	if (!str_word(rest, &word))
-		return "an empty case";
-	ret->allow = str_eq(word, STR("allow"));
-	if (!ret->allow && !str_eq(word, STR("deny")))
-		return "a case begins with 'allow' or 'deny'";
-	return NULL;
+	*ret = (struct wrong){ .word = word, .why = why };
+	return true;
 }
 
-static const char *take_target(struct str *rest, struct test_case *ret)
+static bool take_verdict(struct str *rest, struct test_case *ret,
+			 struct wrong *w)
+{
+	struct str word = STR_NONE;
+
+	(void)!str_word(rest, &word);
+	ret->allow = str_eq(word, STR("allow"));
+	if (!ret->allow && !str_eq(word, STR("deny")))
+		return is_wrong(w, word, "begins no case; write 'allow' or "
+				"'deny', then the target");
+	return false;
+}
+
+static bool take_target(struct str *rest, struct test_case *ret,
+			struct wrong *w)
 {
 	const char *why = NULL;
 	struct str word;
 
 	if (!str_word(rest, &word))
-		return "no target: a URL, HOST[:PORT] or ADDRESS";
+		return is_wrong(w, STR_NONE, "no target; write a URL, "
+				"HOST[:PORT] or ADDRESS behind the verdict");
 	if (is_method(word)) {
 		ret->ask.method = word;
 		if (!str_word(rest, &word))
-			return "no target behind the method";
+			return is_wrong(w, STR_NONE, "no target behind the "
+					"method; write a URL");
 	}
 	if (rules_target_parse(word, &ret->ask.target, &why))
-		return why;
+		return is_wrong(w, word, why);
 	if (ret->ask.method.n > 0 && !ret->ask.target.scheme)
-		return "a method needs a URL";
-	return NULL;
+		return is_wrong(w, word, "stands behind a method, which needs "
+				"a URL; write https:// or http:// before it");
+	return false;
 }
 
-static const char *take_rest(struct str *rest, struct test_case *ret)
+static bool take_address(struct str *rest, struct test_case *ret,
+			 struct wrong *w)
 {
 	struct str word;
 
-	while (str_word(rest, &word)) {
-		if (str_eq(word, STR("at"))) {
-			if (!str_word(rest, &word) ||
-			    ip_addr_parse(word, &ret->ask.at))
-				return "'at' needs an address";
-			continue;
-		}
-		if (ret->reason != REASONS)
-			return "more than one reason";
-		ret->reason = reason_by_word(word);
-		if (ret->reason == REASONS)
-			return "no such reason: see penstock-audit(5) for the "
-			       "words";
-		if (ret->allow)
-			return "an allowed target has no reason";
-	}
-	return NULL;
+	if (!str_word(rest, &word))
+		return is_wrong(w, STR_NONE, "no address behind 'at'");
+	if (ip_addr_parse(word, &ret->ask.at))
+		return is_wrong(w, word, "is no address; write 192.0.2.1 or "
+				"2001:db8::1");
+	if (ret->ask.target.host.n == 0)
+		return is_wrong(w, word, "stands behind an address; 'at' is "
+				"for what a name resolves to");
+	return false;
 }
 
-static const char *case_parse(struct str text, struct test_case *ret)
+static bool take_reason(struct str word, struct test_case *ret,
+			struct wrong *w)
 {
-	struct str rest = text;
-	const char *why;
+	const char *words[REASONS + 1];
+	size_t n = 0;
+
+	if (ret->reason != REASONS)
+		return is_wrong(w, word, "is one word too many");
+	ret->reason = reason_by_word(word);
+	if (ret->reason == REASONS) {
+		is_wrong(w, word, "is no reason (see penstock-audit(5))");
+		for (; n < REASONS; n++)
+			words[n] = reason_word((enum reason)n);
+		words[n] = NULL;
+		w->near = ini_did_you_mean(word, words);
+		return true;
+	}
+	if (ret->allow)
+		return is_wrong(w, word, "is a reason, and what is allowed has "
+				"none; take it out");
+	return false;
+}
+
+static bool case_parse(struct str text, struct test_case *ret, struct wrong *w)
+{
+	struct str rest = text, word;
+	bool wrong;
 
 	*ret = (struct test_case){ .text = text, .reason = REASONS };
-	why = take_verdict(&rest, ret);
-	if (!why)
-		why = take_target(&rest, ret);
-	return why ? why : take_rest(&rest, ret);
+	wrong = take_verdict(&rest, ret, w) || take_target(&rest, ret, w);
+	while (!wrong && str_word(&rest, &word)) {
+		if (str_eq(word, STR("at")))
+			wrong = take_address(&rest, ret, w);
+		else
+			wrong = take_reason(word, ret, w);
+	}
+	return !wrong;
 }
 
 /* --- holding the policy to it ------------------------------------------------- */
@@ -219,23 +258,29 @@ static int row_text(const struct test_run *t, const struct test_case *c,
 	return e;
 }
 
-static int wrong_case(const struct test_run *t, struct str text,
-		      const char *why)
+static int wrong_words(const struct wrong *w, struct buf *out)
+{
+	int e = w->word.n == 0 ? buf_printf(out, "%s", w->why) :
+		buf_printf(out, "'%.*s' %s", STR_ARG(w->word), w->why);
+
+	return e || !w->near ? e :
+	       buf_printf(out, "; did you mean '%s'?", w->near);
+}
+
+static int wrong_json(const struct test_run *t, struct str text,
+		      unsigned column, struct str words)
 {
 	CLEANUP(buf_done) struct buf out = BUF_INIT(ROW_MAX);
 	struct json j;
 	int e;
 
-	if (!t->json) {
-		printf("%s:%u: error: %s\n", t->file, t->line, why);
-		return 0;
-	}
 	json_begin(&j, &out);
 	json_object_begin(&j, NULL);
 	json_cstr(&j, "file", t->file);
 	json_uint(&j, "line", t->line);
+	json_uint(&j, "column", column);
 	json_str(&j, "case", text);
-	json_cstr(&j, "error", why);
+	json_str(&j, "error", words);
 	json_object_end(&j);
 	e = json_end(&j);
 	if (!e)
@@ -245,17 +290,34 @@ static int wrong_case(const struct test_run *t, struct str text,
 	return e;
 }
 
+static int wrong_case(const struct test_run *t, struct str text,
+		      const struct wrong *w)
+{
+	CLEANUP(buf_done) struct buf words = BUF_INIT(ROW_MAX);
+	const char *at = w->word.n > 0 ? w->word.p : text.p + text.n;
+	unsigned column = (unsigned)(at - t->begin) + 1;
+	int e = wrong_words(w, &words);
+
+	if (e)
+		return e;
+	if (t->json)
+		return wrong_json(t, text, column, buf_str(&words));
+	printf("%s:%u:%u: error: %.*s\n", t->file, t->line, column,
+	       STR_ARG(buf_str(&words)));
+	return 0;
+}
+
 static int judge_case(struct test_run *t, struct str text)
 {
 	CLEANUP(buf_done) struct buf out = BUF_INIT(ROW_MAX);
 	struct policy_answer a;
 	struct test_case c;
-	const char *why = case_parse(text, &c);
+	struct wrong w;
 	int e;
 
-	if (why) {
+	if (!case_parse(text, &c, &w)) {
 		t->wrong++;
-		return wrong_case(t, text, why);
+		return wrong_case(t, text, &w);
 	}
 	c.ask.now = clock_wall_s();
 	policy_ask(t->rs, &c.ask, &a);
@@ -276,6 +338,7 @@ static int judge_all(struct test_run *t, struct str text)
 
 	while (!e && text.n > 0 && str_cut(&text, '\n', &line)) {
 		t->line++;
+		t->begin = line.p;
 		line = without_comment(line);
 		if (line.n > 0 && line.p[line.n - 1] == '\r')
 			line = str_trim(str_make(line.p, line.n - 1));

@@ -288,4 +288,15 @@ void rules_judge_name_addr(const struct ruleset *rs,
 			   const struct rules_question *q,
 			   struct rules_answer *ret);
 
+/**
+ * rules_other_port() - A port on which the answer to @q would be yes
+ * @ret:	that answer; undefined where there is none
+ *
+ * For who explains a refusal: it asks once for each range of ports there is.
+ * Return: the port, or 0
+ */
+uint16_t rules_other_port(const struct ruleset *rs,
+			  const struct rules_question *q,
+			  struct rules_answer *ret);
+
 #endif /* RULES_RULES_H */

@@ -35,11 +35,18 @@ struct rules_target {
  * @text:	a scheme is a protocol of rules ("https://", "ssh://");
  *		"user@" and "#fragment" are passed over, as clients keep both
  *		to themselves; an IPv6 literal may stand without brackets when
- *		no port follows
- * @ret_why:	set on failure: what is wrong and the mend, a constant
+ *		no port follows; a name may have letters outside ASCII
+ * @ret_why:	set on failure: what is wrong and the mend, a constant to be
+ *		shown behind the target in quotes
  * Return: 0 or -EINVAL
  */
 NODISCARD int rules_target_parse(struct str text, struct rules_target *ret,
 				 const char **ret_why);
+
+/*
+ * Why no allow rule may name the host or address of @t as it is: words as
+ * @ret_why above, or NULL when one may.
+ */
+const char *rules_target_fault(const struct rules_target *t);
 
 #endif /* RULES_RULES_TARGET_H */

@@ -63,7 +63,37 @@ frobnicate
 deny GET api.example.com
 allow https://api.example.com bad_word
 deny api.example.com:22 at nowhere
+allow
+\tdeny  a.example:0
+deny a.example host_denid  # meant well
+allow a.example host_denied
+deny 10.0.0.1 at 10.0.0.5
+deny a.example at
+deny a.example  host_denied host_denied
 """
+# What explain says is needed, of OLD.
+RULE = "a rule for it:\n[allow NAME]\n%s\nreason = ..."
+NEEDED = (
+    ("nowhere.example:25", RULE % "hosts = nowhere.example\nports = 25"),
+    ("--at 10.0.0.9 nowhere.example:25",
+     RULE % "hosts = nowhere.example\naddresses = 10.0.0.9\nports = 25"),
+    ("192.175.48.9:54", "54 among the 'ports' of [allow lit], old.ini:15"),
+    ("10.0.0.5:22", RULE % "addresses = 10.0.0.5\nports = 22"),
+    ("169.254.169.254:80", RULE % "addresses = 169.254.169.254\nports = 80"),
+    ("--at 10.9.0.5 db.example.com:5432", "'addresses' with 10.9.0.5 or its "
+     "range, and a 'reason', in [allow db], old.ini:6"),
+    ("--at 192.175.48.8 db.example.com:5432", "192.175.48.8 among the "
+     "'addresses' of [allow db], old.ini:6"),
+    ("--at 169.254.169.254 api.example.com", "'addresses' with "
+     "169.254.169.254 itself, and a 'reason', in [allow web], old.ini:3"),
+    ("com", "another host: 'com' is a top-level domain alone; write the whole "
+     "name of the host"),
+    ("localhost", "another host: 'localhost' is never asked of the DNS, so "
+     "that the rule could not match; use 'addresses'"),
+    ("198.18.0.1", "another address: '198.18.0.1' touches 198.18.0.0/15 or "
+     "fd70:656e:7374:6f63::/64, out of which names get their addresses in a "
+     "sandbox; write the ranges beside it"),
+)
 RECORDS = [
     {"ev": "flow_open", "act": "allow", "host": "a.example.com"},
     {"ev": "flow_deny", "act": "deny", "host": "b.example.com",
@@ -96,10 +126,9 @@ def explain(r):
             ("evil.cdn.example.com", "host_denied",
              "  rule      [deny bad], old.ini:13"),
             ("api.example.com:22", "port_not_allowed",
-             "  needed    22 among the 'ports' of a rule for this host"),
+             "  needed    22 among the 'ports' of [allow web], old.ini:3"),
             ("169.254.169.254:80", "address_metadata",
-             "  needed    a rule whose 'addresses' name this very address, "
-             "with a 'reason'"),
+             "            addresses = 169.254.169.254"),
             ("nowhere.example:25", "host_not_allowed",
              "            hosts = nowhere.example"),
             ("http://api.example.com:443", "protocol_mismatch",
@@ -136,8 +165,18 @@ def explain(r):
     done = penstock("explain", "old.ini", "api.example.com/x")
     r.same("a target that is none is told with its mend",
            (done.returncode, done.stdout, done.stderr),
-           (2, "", "penstock: api.example.com/x: a path needs a URL: write "
-            "https:// or http:// before it\n"))
+           (2, "", "penstock policy explain: 'api.example.com/x' has a path; "
+            "write https:// or http:// before it\n"))
+    done = penstock("explain", "--at", "10.0.0.5", "old.ini", "10.0.0.6")
+    r.same("an address resolves to nothing", (done.returncode, done.stderr),
+           (2, "penstock policy explain: '10.0.0.6' is an address itself; "
+            "--at is for names\n"))
+    for target, wanted in NEEDED:
+        done = penstock("explain", "--json", "old.ini", *target.split())
+        said = json.loads(done.stdout or "{}")
+        r.same("what is needed for " + target, said.get("needed"), wanted)
+        r.same("and the target as it was given", said.get("target"),
+               target.split()[-1])
     r.same("a policy that is wrong is told and not asked",
            (penstock("explain", "wrong.ini", "a.example").returncode,
             penstock("explain", "none.ini", "a.example").returncode), (2, 2))
@@ -153,17 +192,35 @@ def cases(r):
            ["broken.cases:1: does not hold: allow nowhere.example",
             "broken.cases:2: does not hold: deny api.example.com:22 "
             "host_denied",
-            "broken.cases:3: error: a case begins with 'allow' or 'deny'",
-            "broken.cases:4: error: a method needs a URL",
-            "broken.cases:5: error: no such reason: see penstock-audit(5) "
-            "for the words",
-            "broken.cases:6: error: 'at' needs an address",
-            "0 passed, 2 failed, 4 wrong"])
+            "broken.cases:3:1: error: 'frobnicate' begins no case; write "
+            "'allow' or 'deny', then the target",
+            "broken.cases:4:10: error: 'api.example.com' stands behind a "
+            "method, which needs a URL; write https:// or http:// before it",
+            "broken.cases:5:31: error: 'bad_word' is no reason (see "
+            "penstock-audit(5))",
+            "broken.cases:6:28: error: 'nowhere' is no address; write "
+            "192.0.2.1 or 2001:db8::1",
+            "broken.cases:7:6: error: no target; write a URL, HOST[:PORT] or "
+            "ADDRESS behind the verdict",
+            "broken.cases:8:8: error: 'a.example:0' has no port behind ':'; "
+            "write a number from 1 to 65535, or a URL (https://HOST, "
+            "ssh://HOST)",
+            "broken.cases:9:16: error: 'host_denid' is no reason (see "
+            "penstock-audit(5)); did you mean 'host_denied'?",
+            "broken.cases:10:17: error: 'host_denied' is a reason, and what "
+            "is allowed has none; take it out",
+            "broken.cases:11:18: error: '10.0.0.5' stands behind an address; "
+            "'at' is for what a name resolves to",
+            "broken.cases:12:18: error: no address behind 'at'",
+            "broken.cases:13:29: error: 'host_denied' is one word too many",
+            "0 passed, 2 failed, 11 wrong"])
     r.same("and decides the exit status", done.returncode, 2)
     done = penstock("test", "--json", "old.ini", "broken.cases")
     said = [json.loads(line) for line in done.stdout.splitlines()]
     r.same("JSON has a line a case", [s.get("holds") for s in said],
-           [False, False, None, None, None, None])
+           [False, False] + [None] * 11)
+    r.same("and the place of what is wrong", [s.get("column") for s in said],
+           [None, None, 1, 10, 31, 28, 6, 8, 16, 17, 18, 18, 29])
     r.same("a file without a case proves nothing",
            penstock("test", "old.ini", "empty.cases").returncode, 2)
 

@@ -816,6 +816,35 @@ static void protocols_are_known_by_name_and_port(void **state)
 	assert_null(rules_protocol_by_name(STR("")));
 }
 
+static void another_port_is_found_for_who_explains(void **state)
+{
+	struct ruleset *rs = compile_good("[allow a]\n"
+					  "hosts = example.com\n"
+					  "ports = 100-200\n"
+					  "[deny a]\n"
+					  "hosts = example.com\n"
+					  "ports = 90-149\n"
+					  "[deny all]\n"
+					  "hosts = other.example.com\n"
+					  "[allow other]\n"
+					  "hosts = *.example.com\n"
+					  "ports = 7\n");
+	struct rules_question q = { .host = STR("example.com"), .port = 99 };
+	struct rules_answer a;
+
+	(void)state;
+	assert_int_equal(rules_other_port(rs, &q, &a), 150);
+	assert_string_equal(a.rule, "a");
+	assert_int_equal(a.line, 1);
+	q.host = STR("a.example.com");
+	assert_int_equal(rules_other_port(rs, &q, &a), 7);
+	q.host = STR("other.example.com");
+	assert_int_equal(rules_other_port(rs, &q, &a), 0);
+	q.host = STR("example.net");
+	assert_int_equal(rules_other_port(rs, &q, &a), 0);
+	rules_unref(rs);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -840,6 +869,7 @@ int main(void)
 		cmocka_unit_test(neighbours_are_joined_and_gaps_are_kept),
 		cmocka_unit_test(a_host_with_too_many_labels_is_no_other),
 		cmocka_unit_test(protocols_are_known_by_name_and_port),
+		cmocka_unit_test(another_port_is_found_for_who_explains),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
