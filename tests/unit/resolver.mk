@@ -9,6 +9,12 @@ TESTS += %D%/dns_msg_test
 %C%_dns_msg_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
 %C%_dns_msg_test_LDADD = $(RESOLVER_TEST_LIBS)
 
+check_PROGRAMS += %D%/dns_rdata_test
+TESTS += %D%/dns_rdata_test
+%C%_dns_rdata_test_SOURCES = %D%/dns_rdata_test.c
+%C%_dns_rdata_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
+%C%_dns_rdata_test_LDADD = $(RESOLVER_TEST_LIBS)
+
 check_PROGRAMS += %D%/name_map_test
 TESTS += %D%/name_map_test
 %C%_name_map_test_SOURCES = %D%/name_map_test.c
