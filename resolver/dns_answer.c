@@ -4,7 +4,7 @@
  *
  * An answer's records may stand in any order, so the answer section is walked
  * twice: once to gather the CNAMEs, of which the chain is then followed in
- * memory, and once for the addresses of the name at its end.  Whatever belongs
+ * memory, and once for the records of the name at its end.  Whatever belongs
  * to another name is passed over: it can neither be answered nor cached.
  */
 #include "resolver/dns_answer.h"
@@ -122,72 +122,105 @@ static int chain_follow(const struct chain *c, struct dns_answer *a)
 	return 0;
 }
 
-static int gather_chain(const uint8_t *msg, size_t n, size_t *off,
-			unsigned count, struct dns_answer *a)
+/* Records that are being read. */
+struct section {
+	const uint8_t *msg;
+	size_t n, off;		/* of the message; of the next record */
+	unsigned count;		/* left */
+};
+
+/* While some are left. */
+static int next_record(struct section *s, struct dns_record *ret)
+{
+	s->count--;
+	return dns_record_read(s->msg, s->n, &s->off, ret);
+}
+
+static int gather_chain(struct section *s, struct dns_answer *a)
 {
 	struct chain chain = { .n = 0 };
 	struct dns_record rr;
 	int err;
 
-	for (; count > 0; count--) {
-		err = dns_record_read(msg, n, off, &rr);
+	while (s->count > 0) {
+		err = next_record(s, &rr);
 		if (!err && rr.type == DNS_TYPE_CNAME &&
 		    rr.klass == DNS_CLASS_IN)
-			err = chain_add(&chain, msg, n, &rr);
+			err = chain_add(&chain, s->msg, s->n, &rr);
 		if (err)
 			return err;
 	}
 	return chain_follow(&chain, a);
 }
 
-/* @off and @count were walked once already: every record can be read. */
-static int gather_addresses(const uint8_t *msg, size_t n, size_t off,
-			    unsigned count, uint16_t type, struct dns_answer *a)
+static int gather_address(const uint8_t *msg, const struct dns_record *rr,
+			  struct dns_answer *a)
 {
-	uint8_t size = type == DNS_TYPE_A ? 4 : 16;
+	uint8_t size = rr->type == DNS_TYPE_A ? 4 : 16;
+
+	if (rr->data_n != size)
+		return -EBADMSG;
+	if (a->naddr == RESOLVER_ADDRS_MAX)
+		return 0;
+	a->addr[a->naddr].family = size == 4 ? IP_V4 : IP_V6;
+	memcpy(a->addr[a->naddr].b, msg + rr->data, size);
+	a->naddr++;
+	return 0;
+}
+
+/* Too much is no answer; what may not go on at all is as if it were not. */
+static int gather_rdata(const uint8_t *msg, size_t n,
+			const struct dns_record *rr, struct dns_answer *a)
+{
+	int err = dns_rdata_add(&a->rdata, msg, n, rr);
+
+	return err == -ENOENT ? 0 : err ? -EBADMSG : 0;
+}
+
+/* The section was walked once already: every record of it can be read. */
+static int gather_records(struct section s, uint16_t type,
+			  struct dns_answer *a)
+{
 	struct dns_record rr;
 	int err;
 
-	for (; count > 0; count--) {
-		err = dns_record_read(msg, n, &off, &rr);
+	while (s.count > 0) {
+		err = next_record(&s, &rr);
 		if (err)
 			return err;
 		if (rr.type != type || rr.klass != DNS_CLASS_IN ||
 		    !dns_name_eq(&rr.owner, &a->tail))
 			continue;
-		if (rr.data_n != size)
-			return -EBADMSG;
 		a->ttl_s = MIN(a->ttl_s, rr.ttl);
-		if (a->naddr == RESOLVER_ADDRS_MAX)
-			continue;
-		a->addr[a->naddr].family = size == 4 ? IP_V4 : IP_V6;
-		memcpy(a->addr[a->naddr].b, msg + rr.data, size);
-		a->naddr++;
+		err = type == DNS_TYPE_A || type == DNS_TYPE_AAAA ?
+			gather_address(s.msg, &rr, a) :
+			gather_rdata(s.msg, s.n, &rr, a);
+		if (err)
+			return err;
 	}
 	return 0;
 }
 
 /* The SOA of the authority section, for how long "no" may be kept. */
-static int gather_soa(const uint8_t *msg, size_t n, size_t off, unsigned count,
-		      struct dns_answer *a)
+static int gather_soa(struct section *s, struct dns_answer *a)
 {
 	struct dns_record rr;
 	struct dns_name skip;
 	size_t at;
 	int err;
 
-	for (; count > 0; count--) {
-		err = dns_record_read(msg, n, &off, &rr);
+	while (s->count > 0) {
+		err = next_record(s, &rr);
 		if (err)
 			return err;
 		if (rr.type != DNS_TYPE_SOA || rr.klass != DNS_CLASS_IN)
 			continue;
-		if (dns_name_read(msg, n, rr.data, &skip, &at) != 0 ||
-		    dns_name_read(msg, n, at, &skip, &at) != 0 ||
+		if (dns_name_read(s->msg, s->n, rr.data, &skip, &at) != 0 ||
+		    dns_name_read(s->msg, s->n, at, &skip, &at) != 0 ||
 		    at + 20 != rr.data + rr.data_n)
 			return -EBADMSG;
 		a->has_soa = true;
-		a->soa_ttl_s = MIN(rr.ttl, dns_get32(msg + at + 16));
+		a->soa_ttl_s = MIN(rr.ttl, dns_get32(s->msg + at + 16));
 	}
 	return 0;
 }
@@ -195,30 +228,36 @@ static int gather_soa(const uint8_t *msg, size_t n, size_t off, unsigned count,
 int dns_answer_parse(const uint8_t *msg, size_t n, const struct dns_ask *ask,
 		     bool exact, struct dns_answer *ret)
 {
-	size_t off = DNS_HEADER_SIZE + (size_t)ask->question_n, answers;
-	uint16_t type = dns_get16(ask->p + off - 4);
-	unsigned count, authority;
+	struct section s = {
+		.msg = msg, .n = n,
+		.off = DNS_HEADER_SIZE + (size_t)ask->question_n,
+	};
+	uint16_t type = dns_get16(ask->p + s.off - 4);
+	struct section answers;
+	unsigned authority;
 	size_t skip;
 	int err;
 
+	memset(ret, 0, sizeof(*ret));
+	ret->rdata.max = DNS_RDATA_MAX;
 	if (n < DNS_HEADER_SIZE || !answers_ask(msg, n, ask, exact))
 		return -ENOMSG;
-	count = dns_get16(msg + 6);
+	s.count = dns_get16(msg + 6);
 	authority = dns_get16(msg + 8);
 	if ((dns_get16(msg + 2) & FLAGS_TC) ||
-	    count + authority > DNS_RECORDS_MAX)
+	    s.count + authority > DNS_RECORDS_MAX)
 		return -EBADMSG;
-	memset(ret, 0, sizeof(*ret));
 	ret->rcode = dns_get16(msg + 2) & 0xf;
 	ret->ttl_s = UINT32_MAX;
 	err = dns_name_read(ask->p, ask->n, DNS_HEADER_SIZE, &ret->tail, &skip);
 	if (err)
 		return err;
-	answers = off;
-	err = gather_chain(msg, n, &off, count, ret);
+	answers = s;
+	err = gather_chain(&s, ret);
 	if (!err)
-		err = gather_addresses(msg, n, answers, count, type, ret);
+		err = gather_records(answers, type, ret);
+	s.count = authority;
 	if (!err)
-		err = gather_soa(msg, n, off, authority, ret);
+		err = gather_soa(&s, ret);
 	return err;
 }

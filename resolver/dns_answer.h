@@ -4,12 +4,13 @@
  *
  * An ask is built from a name and a type and nothing else.  An answer is
  * believed only when it repeats the ask's id and question; of it only the
- * chain of CNAMEs from the asked name and the addresses at its end are read.
+ * chain of CNAMEs from the asked name and the records at its end are read.
  */
 #ifndef RESOLVER_DNS_ANSWER_H
 #define RESOLVER_DNS_ANSWER_H
 
 #include "resolver/dns_msg.h"
+#include "resolver/dns_rdata.h"
 #include "resolver/resolver.h"
 
 #define DNS_CHAIN_MAX		11	/* CNAMEs between a name and its addresses */
@@ -42,14 +43,22 @@ struct dns_answer {
 	struct dns_name tail;	/* the name at the end of the chain */
 	struct ip_addr addr[RESOLVER_ADDRS_MAX];	/* of the tail */
 	size_t naddr;
-	uint32_t ttl_s;		/* smallest of chain and addresses */
+	struct buf rdata;	/* of another type, as of dns_rdata_add() */
+	uint32_t ttl_s;		/* smallest of chain and records */
 	bool has_soa;
 	uint32_t soa_ttl_s;	/* RFC 2308 5: smaller of its TTL and minimum */
 };
 
+static inline void dns_answer_done(struct dns_answer *a)
+{
+	buf_done(&a->rdata);
+}
+
 /**
  * dns_answer_parse() - Is this the answer, and what does it say?
  * @exact:	the question must be repeated byte for byte, case included
+ * @ret:	for dns_answer_done(), whatever comes back
+ *
  * Return: 0; -ENOMSG: not an answer to @ask; -EBADMSG: malformed, too many
  * records, or cut; -ELOOP: the chain runs in a circle or is too long
  */

@@ -2,7 +2,7 @@
 /*
  * dns_cache.c - what the world answered, for a while
  *
- * An entry is one allocation: head, addresses, name.  It stands in a hash
+ * An entry is one allocation: head, addresses, name, other records.  It stands in a hash
  * table and in a list in the order of last use, whose front is given up first.
  */
 #include "resolver/dns_cache.h"
@@ -19,7 +19,7 @@ struct entry {
 	uint64_t tenant;
 	int64_t until_ms;
 	size_t bytes;
-	struct str name;		/* behind the addresses */
+	struct str name, rdata;		/* behind the addresses */
 	enum resolver_type type;
 	enum reason reason;
 	uint32_t ttl_s;
@@ -114,6 +114,7 @@ bool dns_cache_get(struct dns_cache *c, uint64_t tenant, struct str name,
 	list_add(&c->used, &e->used);
 	*ret = (struct resolver_answer){
 		.reason = e->reason, .addr = e->addr, .n = e->n,
+		.rdata = e->rdata,
 		.ttl_s = e->ttl_s,
 	};
 	return true;
@@ -136,7 +137,8 @@ void dns_cache_put(struct dns_cache *c, uint64_t tenant, struct str name,
 	uint32_t life = dns_cache_life(answer->reason, answer->ttl_s);
 	struct entry *e = find(c, hash, tenant, name, type);
 	size_t addrs = answer->n * sizeof(e->addr[0]);
-	size_t bytes = sizeof(*e) + addrs + name.n;
+	size_t bytes = sizeof(*e) + addrs + name.n + answer->rdata.n;
+	char *behind;
 
 	REQUIRE(answer->n <= RESOLVER_ADDRS_MAX);
 	if (e)
@@ -155,8 +157,12 @@ void dns_cache_put(struct dns_cache *c, uint64_t tenant, struct str name,
 	};
 	if (addrs)
 		memcpy(e->addr, answer->addr, addrs);
-	memcpy((char *)e->addr + addrs, name.p, name.n);
-	e->name = str_make((char *)e->addr + addrs, name.n);
+	behind = (char *)e->addr + addrs;
+	memcpy(behind, name.p, name.n);
+	e->name = str_make(behind, name.n);
+	if (answer->rdata.n)
+		memcpy(behind + name.n, answer->rdata.p, answer->rdata.n);
+	e->rdata = str_make(behind + name.n, answer->rdata.n);
 	list_add(&c->used, &e->used);
 	hash_add(&c->table, &e->node, hash);
 	c->bytes += bytes;

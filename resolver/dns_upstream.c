@@ -326,6 +326,7 @@ static void job_answer_cb(void *arg, int status, int timeouts,
 	if (j->up->closing)
 		return;
 	j->status = status;
+	dns_answer_done(&j->answer);
 	if (status == ARES_SUCCESS)
 		j->verdict = dns_answer_parse(p, (size_t)n, &j->ask, !j->tcp,
 					      &j->answer);
@@ -400,13 +401,19 @@ static bool job_send(struct job *j)
 	return true;
 }
 
+static void job_free(struct job *j)
+{
+	dns_answer_done(&j->answer);
+	j->magic = 0;
+	mem_free(j);
+}
+
 static void job_end(struct job *j, enum dns_outcome outcome)
 {
 	list_del(&j->node);
 	j->up->njobs--;
 	j->fn(j->arg, outcome, outcome == DNS_ANSWERED ? &j->answer : NULL);
-	j->magic = 0;
-	mem_free(j);
+	job_free(j);
 }
 
 static void job_attempt(struct job *j)
@@ -561,7 +568,7 @@ void dns_upstream_free(struct dns_upstream *u)
 			struct job *j = list_first(jobs[i], struct job, node);
 
 			list_del(&j->node);
-			mem_free(j);
+			job_free(j);
 		}
 	}
 	mem_free(u);

@@ -179,7 +179,8 @@ static void flight_on_outcome(void *arg, enum dns_outcome outcome,
 /* The chain ended in nothing: ask on, unless the answer says it is the end. */
 static bool flight_goes_on(struct flight *f, const struct dns_answer *a)
 {
-	return a->chain > 0 && a->naddr == 0 && !a->has_soa &&
+	return a->chain > 0 && a->naddr == 0 && a->rdata.n == 0 &&
+	       !a->has_soa &&
 	       a->rcode == DNS_NOERROR && f->chain <= DNS_CHAIN_MAX;
 }
 
@@ -199,9 +200,10 @@ static void flight_on_answer(struct flight *f, const struct dns_answer *a)
 			flight_fail(f, REASON_DNS_FAILED);
 		return;
 	}
-	if (a->naddr > 0) {
+	if (a->naddr > 0 || a->rdata.n > 0) {
 		end.addr = a->addr;
 		end.n = a->naddr;
+		end.rdata = buf_str(&a->rdata);
 		end.ttl_s = f->ttl_s;
 	} else {
 		end.reason = a->rcode == DNS_NXDOMAIN ? REASON_DNS_NXDOMAIN :

@@ -29,6 +29,7 @@ struct name_map;
 #define RESOLVER_ADDRS_MAX	64	/* of one answer; the rest is dropped */
 #define RESOLVER_SERVERS_MAX	8
 
+/* These, or a type that rules_type_bit() knows. */
 enum resolver_type { RESOLVER_A = 1, RESOLVER_AAAA = 28 };
 
 struct resolver_answer {
@@ -37,6 +38,7 @@ struct resolver_answer {
 				 * DNS_TIMEOUT */
 	const struct ip_addr *addr;	/* borrowed for the call */
 	size_t n;
+	struct str rdata;	/* of another type; borrowed: dns_rdata_next() */
 	uint32_t ttl_s;		/* smallest of the chain, clamped */
 };
 
@@ -76,7 +78,7 @@ size_t resolver_parse_conf(struct str text,
 			   size_t *ret_bad);
 
 /**
- * resolver_lookup() - Addresses of one family for a canonical name
+ * resolver_lookup() - Records of one type for a canonical name
  * @tenant:	cache key: equal for those who may share lookups, e.g. a hash of
  *		run and policy digest
  * @ret_now:	set when the return value is 1; borrowed until the next call
