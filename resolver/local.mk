@@ -6,6 +6,7 @@ noinst_LIBRARIES += %D%/libresolver.a
 	%D%/dns_answer.c %D%/dns_answer.h \
 	%D%/dns_cache.c %D%/dns_cache.h \
 	%D%/dns_door.c %D%/dns_door.h \
+	%D%/dns_judge.c %D%/dns_judge.h \
 	%D%/dns_local.c %D%/dns_local.h \
 	%D%/dns_msg.c %D%/dns_msg.h \
 	%D%/dns_query.c %D%/dns_query.h %D%/dns_query_own.h \

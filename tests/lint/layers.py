@@ -46,7 +46,7 @@ HOMES = {
 # Never with an event loop: they are tested and fuzzed without one.
 PURE = re.compile(
     r"^(base|rules|audit|netns-setup|cli)/"
-    r"|^resolver/(dns_msg|dns_rdata|dns_cache|name_map)"
+    r"|^resolver/(dns_msg|dns_rdata|dns_cache|dns_judge|dns_local|name_map)"
     r"|^proxy/(sniff|http1|inject|rewrite)")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')

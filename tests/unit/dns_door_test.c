@@ -563,6 +563,27 @@ static void set_policy(const char *text)
 	rules_unref(other);
 }
 
+/* Ancestors and other types stay empty: they are no denials of a name. */
+static void a_policy_may_have_denied_names_refused(void **state)
+{
+	struct reply r;
+
+	(void)state;
+	set_policy("[policy]\nname = q\n[dns]\ndenied = refused\n"
+		   "[allow lab]\nhosts = v4.example.com\n"
+		   "addresses = 203.0.113.0/24\nreason = the lab\n");
+	ask(&r, "denied.example.net", DNS_TYPE_A);
+	assert_no(&r, DNS_REFUSED, 15, "host_not_allowed");
+	ask(&r, "no host.example.com", DNS_TYPE_A);
+	assert_no(&r, DNS_REFUSED, 15, "host_not_allowed");
+	ask(&r, "example.com", DNS_TYPE_A);
+	assert_int_equal(r.rcode, DNS_NOERROR);
+	ask(&r, "v4.example.com", DNS_TYPE_TXT);
+	assert_int_equal(r.rcode, DNS_NOERROR);
+	ask(&r, "v4.example.com", DNS_TYPE_A);
+	assert_int_equal(r.answers, 1);
+}
+
 static void a_question_that_waits_is_denied_as_soon_as_the_policy_is(
 	void **state)
 {
@@ -685,6 +706,7 @@ static void closing_records_what_still_waits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		DOOR_TEST(a_policy_may_have_denied_names_refused),
 		DOOR_TEST(an_allowed_name_gets_its_synthetic_addresses),
 		DOOR_TEST(dns_02_a_denied_name_leads_to_no_packet),
 		DOOR_TEST(names_that_are_no_host_names_are_denied),
