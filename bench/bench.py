@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """bench.py - Penstock beside its peers, in one run, on one lab.
 
-usage: bench.py [--rounds N] [--out FILE] start|tunnels|match...
+usage: bench.py [--rounds N] [--out FILE] start|tunnels|match|dns...
 
 Contenders of one measure take turns, round by round, forwards and backwards,
 so that whatever else the machine does meets them alike.  Raw rows go to FILE
@@ -21,6 +21,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "tests", "lab"))
 
+import bench_dns  # noqa: E402
 import bench_match  # noqa: E402
 import names  # noqa: E402
 from lab import ADDRESSES, Lab  # noqa: E402
@@ -417,6 +418,7 @@ def bench_tunnels(bench):
 MEASURES = {
     "start": bench_start, "tunnels": bench_tunnels,
     "match": lambda bench: bench_match.bench_match(bench, cpu_ns),
+    "dns": lambda bench: bench_dns.bench_dns(bench, cpu_ns),
 }
 
 
@@ -426,7 +428,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--out", default="bench.jsonl")
     parser.add_argument("measure", nargs="*", metavar="measure",
-                        help="start, tunnels, match; all without one")
+                        help="start, tunnels, match, dns; all without one")
     args = parser.parse_args()
     if not os.environ.get("PENSTOCK_BUILD"):
         parser.error("PENSTOCK_BUILD must name a build tree: use `make bench`")
