@@ -5,11 +5,13 @@
 #include "base/clock.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
 #include <time.h>
 
 #include "base/compiler.h"
 
+#define DAY_S		86400
+#define DAYS_400_YEARS	146097
+#define DAYS_TO_1970	719468	/* from the first of March of the year 0 */
 #define WALL_US_MAX	INT64_C(253402300799999999)	/* end of year 9999 */
 
 static _Atomic int64_t frozen_ms = -1;
@@ -45,22 +47,57 @@ int64_t clock_wall_us(void)
 	return read_us(CLOCK_REALTIME);
 }
 
+struct date {
+	uint32_t year, month, day;
+};
+
+/*
+ * The day that is @days behind the first of 1970, in the Gregorian calendar.
+ * Years are counted from March, so that the leap day is the last of its year;
+ * months from March on then begin at the days (153 * month + 2) / 5.
+ */
+static struct date date_of(uint32_t days)
+{
+	uint32_t since = days + DAYS_TO_1970;
+	uint32_t era = since / DAYS_400_YEARS, day = since % DAYS_400_YEARS;
+	uint32_t year = (day - day / 1460 + day / 36524 - day / 146096) / 365;
+	uint32_t month;
+
+	day -= 365 * year + year / 4 - year / 100;
+	month = (5 * day + 2) / 153;
+	return (struct date){
+		.year = era * 400 + year + (month >= 10),
+		.month = month < 10 ? month + 3 : month - 9,
+		.day = day - (153 * month + 2) / 5 + 1,
+	};
+}
+
+static void put_digits(char *out, uint32_t v, unsigned n)
+{
+	while (n-- > 0) {
+		out[n] = (char)('0' + v % 10);
+		v /= 10;
+	}
+}
+
 void clock_rfc3339(int64_t wall_us, char out[CLOCK_RFC3339_SIZE])
 {
 	/* RFC 3339 has four digits for the year and no sign. */
-	int64_t us = MIN(MAX(wall_us, 0), WALL_US_MAX);
-	time_t s = (time_t)(us / 1000000);
-	struct tm tm;
-	int n;
+	uint64_t us = (uint64_t)MIN(MAX(wall_us, 0), WALL_US_MAX);
+	uint32_t s = (uint32_t)(us / 1000000 % DAY_S);
+	struct date date = date_of((uint32_t)(us / 1000000 / DAY_S));
 
-	REQUIRE(gmtime_r(&s, &tm) != NULL);
-	/* The remainders say to the compiler what gmtime_r() promises. */
-	n = snprintf(out, CLOCK_RFC3339_SIZE,
-		     "%04u-%02u-%02uT%02u:%02u:%02u.%06uZ",
-		     (unsigned)(tm.tm_year + 1900) % 10000u,
-		     (unsigned)(tm.tm_mon + 1) % 100u,
-		     (unsigned)tm.tm_mday % 100u, (unsigned)tm.tm_hour % 100u,
-		     (unsigned)tm.tm_min % 100u, (unsigned)tm.tm_sec % 100u,
-		     (unsigned)(us % 1000000));
-	REQUIRE(n == CLOCK_RFC3339_SIZE - 1);
+	put_digits(out, date.year, 4);
+	put_digits(out + 5, date.month, 2);
+	put_digits(out + 8, date.day, 2);
+	put_digits(out + 11, s / 3600, 2);
+	put_digits(out + 14, s / 60 % 60, 2);
+	put_digits(out + 17, s % 60, 2);
+	put_digits(out + 20, (uint32_t)(us % 1000000), 6);
+	out[4] = out[7] = '-';
+	out[10] = 'T';
+	out[13] = out[16] = ':';
+	out[19] = '.';
+	out[26] = 'Z';
+	out[27] = '\0';
 }

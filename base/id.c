@@ -33,7 +33,7 @@
 #include "base/compiler.h"
 
 #define ID_RANDOM	8		/* random bytes in an id */
-#define ID_POOL		(64 * ID_RANDOM)
+#define ID_POOL		(256 * ID_RANDOM)
 #define ID_STEP_MS	10000
 
 static const char hex_digits[] = "0123456789abcdef";
@@ -43,8 +43,8 @@ void random_bytes(void *p, size_t n)
 	char *to = p;
 
 	while (n > 0) {
-		/* Up to 256 bytes are never cut short by a signal. */
-		ssize_t got = getrandom(to, MIN(n, 256), 0);
+		/* A signal may cut short what is longer than 256 bytes. */
+		ssize_t got = getrandom(to, n, 0);
 
 		if (got < 0 && errno == EINTR)
 			continue;

@@ -8,6 +8,7 @@
  */
 #include "base/ip_addr.h"
 
+#include <assert.h>
 #include <endian.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -289,7 +290,18 @@ static size_t put(char *out, size_t cap, size_t n, const char *fmt, ...)
 
 static size_t put_v4(char *out, size_t n, const uint8_t b[4])
 {
-	return put(out, IP_TEXT_SIZE, n, "%u.%u.%u.%u", b[0], b[1], b[2], b[3]);
+	REQUIRE(IP_TEXT_SIZE - n >= sizeof("255.255.255.255"));
+	for (unsigned i = 0; i < 4; i++) {
+		char digits[STR_UINT_MAX];
+		size_t len = str_put_uint(b[i], digits);
+
+		if (i > 0)
+			out[n++] = '.';
+		memcpy(out + n, digits, len);
+		n += len;
+	}
+	out[n] = '\0';
+	return n;
 }
 
 void ip_addr_text(const struct ip_addr *a, char out[IP_TEXT_SIZE])
@@ -326,12 +338,24 @@ void ip_addr_text(const struct ip_addr *a, char out[IP_TEXT_SIZE])
 void ip_endpoint_text(const struct ip_endpoint *e,
 		      char out[IP_ENDPOINT_TEXT_SIZE])
 {
-	char addr[IP_TEXT_SIZE];
+	char addr[IP_TEXT_SIZE], port[STR_UINT_MAX];
+	bool v6 = e->addr.family == IP_V6;
+	size_t n = 0, len;
 
+	static_assert(IP_ENDPOINT_TEXT_SIZE >= IP_TEXT_SIZE + 3 + 5,
+		      "an address, its brackets and a port");
 	ip_addr_text(&e->addr, addr);
-	put(out, IP_ENDPOINT_TEXT_SIZE, 0,
-	    e->addr.family == IP_V6 ? "[%s]:%u" : "%s:%u", addr,
-	    (unsigned)e->port);
+	len = strlen(addr);
+	if (v6)
+		out[n++] = '[';
+	memcpy(out + n, addr, len);
+	n += len;
+	if (v6)
+		out[n++] = ']';
+	out[n++] = ':';
+	len = str_put_uint(e->port, port);
+	memcpy(out + n, port, len);
+	out[n + len] = '\0';
 }
 
 static inline uint64_t load_be64(const uint8_t *p)

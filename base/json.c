@@ -15,10 +15,33 @@ static void keep_first(struct json *j, int err)
 		j->err = err;
 }
 
+/* Lines are made of many short pieces: most of them find room at once. */
 static void put(struct json *j, struct str s)
 {
-	if (!j->err)
-		keep_first(j, buf_add_str(j->out, s));
+	struct buf *b = j->out;
+
+	if (j->err)
+		return;
+	if (b->p && s.n <= b->cap - b->n) {
+		if (s.n)
+			memcpy(b->p + b->n, s.p, s.n);
+		b->n += s.n;
+	} else {
+		keep_first(j, buf_add_str(b, s));
+	}
+}
+
+static void put_uint(struct json *j, uint64_t v)
+{
+	char digits[STR_UINT_MAX];
+
+	put(j, str_make(digits, str_put_uint(v, digits)));
+}
+
+/* The ASCII that stands for itself: nearly all there is in a record. */
+static bool is_plain(char c)
+{
+	return c >= ' ' && c < 0x7f && c != '"' && c != '\\';
 }
 
 static bool must_escape(uint32_t cp)
@@ -71,8 +94,13 @@ static void put_string(struct json *j, struct str s)
 	put(j, STR("\""));
 	for (size_t i = 0; i < s.n && !j->err;) {
 		uint32_t cp;
-		size_t n = utf8_next(str_make(s.p + i, s.n - i), &cp);
+		size_t n;
 
+		if (is_plain(s.p[i])) {
+			i++;
+			continue;
+		}
+		n = utf8_next(str_make(s.p + i, s.n - i), &cp);
 		if (n > 0 && !must_escape(cp)) {
 			i += n;
 			continue;
@@ -168,15 +196,15 @@ void json_str_opt(struct json *j, const char *key, struct str value)
 void json_uint(struct json *j, const char *key, uint64_t value)
 {
 	start(j, key);
-	if (!j->err)
-		keep_first(j, buf_printf(j->out, "%" PRIu64, value));
+	put_uint(j, value);
 }
 
 void json_int(struct json *j, const char *key, int64_t value)
 {
 	start(j, key);
-	if (!j->err)
-		keep_first(j, buf_printf(j->out, "%" PRId64, value));
+	if (value < 0)
+		put(j, STR("-"));
+	put_uint(j, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
 void json_bool(struct json *j, const char *key, bool value)

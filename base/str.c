@@ -123,3 +123,16 @@ int str_to_uint(struct str s, unsigned long max, unsigned long *ret)
 	*ret = v;
 	return 0;
 }
+
+size_t str_put_uint(uint64_t v, char out[STR_UINT_MAX])
+{
+	char digits[STR_UINT_MAX];
+	size_t n = 0;
+
+	do {
+		digits[STR_UINT_MAX - ++n] = (char)('0' + v % 10);
+		v /= 10;
+	} while (v > 0);
+	memcpy(out, digits + STR_UINT_MAX - n, n);
+	return n;
+}

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -84,5 +85,9 @@ bool str_word(struct str *rest, struct str *ret);
  * Return: 0, -EINVAL or -ERANGE
  */
 NODISCARD int str_to_uint(struct str s, unsigned long max, unsigned long *ret);
+
+/* The way back: @v in decimal digits, without a NUL.  Return: how many. */
+#define STR_UINT_MAX	20
+size_t str_put_uint(uint64_t v, char out[STR_UINT_MAX]);
 
 #endif /* BASE_STR_H */

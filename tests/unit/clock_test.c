@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -27,6 +28,27 @@ static void time_is_written_as_rfc_3339_in_utc(void **state)
 	assert_text(1709251199999999, "2024-02-29T23:59:59.999999Z");
 	assert_text(1795995067412345, "2026-11-29T23:31:07.412345Z");
 	assert_text(253402300799999999, "9999-12-31T23:59:59.999999Z");
+}
+
+/* Another calendar says the same of each day for 600 years, and at the end. */
+static void every_day_has_the_date_of_the_calendar(void **state)
+{
+	char want[CLOCK_RFC3339_SIZE];
+
+	(void)state;
+	for (int64_t day = 0; day < 2932897; day++) {
+		struct tm tm;
+		time_t s;
+
+		if (day == 600 * 366)
+			day = 2932897 - 600 * 366;
+		s = (time_t)(day * 86400 + day % 86400);
+		assert_non_null(gmtime_r(&s, &tm));
+		assert_int_equal(strftime(want, sizeof(want),
+					  "%Y-%m-%dT%H:%M:%S.000000Z", &tm),
+				 CLOCK_RFC3339_SIZE - 1);
+		assert_text((int64_t)s * 1000000, want);
+	}
 }
 
 static void time_that_has_no_text_is_bounded(void **state)
@@ -68,6 +90,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(time_is_written_as_rfc_3339_in_utc),
+		cmocka_unit_test(every_day_has_the_date_of_the_calendar),
 		cmocka_unit_test(time_that_has_no_text_is_bounded),
 		cmocka_unit_test(a_frozen_clock_stands_until_it_is_thawed),
 		cmocka_unit_test(the_monotonic_clock_never_goes_back),

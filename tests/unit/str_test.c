@@ -92,6 +92,25 @@ static void a_text_is_found_and_sorted(void **state)
 	assert_true(str_cmp(STR("\xff"), STR("a")) > 0);
 }
 
+static void numbers_are_written_as_they_are_read(void **state)
+{
+	static const struct {
+		uint64_t v;
+		const char *text;
+	} cases[] = {
+		{ 0, "0" }, { 9, "9" }, { 10, "10" }, { 65535, "65535" },
+		{ UINT64_MAX, "18446744073709551615" },
+	};
+	char out[STR_UINT_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		size_t n = str_put_uint(cases[i].v, out);
+
+		assert_true(str_eq(str_make(out, n), str_from(cases[i].text)));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -101,6 +120,7 @@ int main(void)
 		cmocka_unit_test(comparing_without_case_is_ascii_only),
 		cmocka_unit_test(prefix_and_suffix_need_not_fit),
 		cmocka_unit_test(a_text_is_found_and_sorted),
+		cmocka_unit_test(numbers_are_written_as_they_are_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
