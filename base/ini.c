@@ -66,9 +66,9 @@ static bool is_plain(struct ini_source *s, struct str line)
 		const char *message = NULL;
 
 		if (n == 0)
-			message = "not valid UTF-8";
+			message = "not valid UTF-8; save the file as UTF-8";
 		else if (cp == 0)
-			message = "a NUL byte";
+			message = "a NUL byte; take it out, or save the file as UTF-8";
 		else if (cp == '\r')
 			message = "a carriage return that ends no line";
 		else if (cp != '\t' && utf8_is_hidden(cp))

@@ -111,6 +111,7 @@ struct rules_ast {
 	size_t n_rules, n_hosts;
 	bool observe;
 	struct rules_place policy_place;	/* of [policy]; line 0: none */
+	bool policy_says;		/* a key stands in it */
 	struct rules_place mode_place;
 	struct ast_text name, owner, reason;
 	bool extend;			/* --allow may add to the file */

@@ -229,9 +229,7 @@ static void check_policy(const struct rules_ast *ast,
 		report_warning(report, ast->mode_place,
 			       "'mode = observe' lets every name through; say "
 			       "why with 'reason' in [policy]");
-	if (ast->policy_place.line != 0 && ast->name.place.line == 0 &&
-	    ast->owner.place.line == 0 && ast->reason.place.line == 0 &&
-	    ast->mode_place.line == 0)
+	if (ast->policy_place.line != 0 && !ast->policy_says)
 		report_warning(report, ast->policy_place,
 			       "[policy] is empty; give it a 'name', or take "
 			       "it out");

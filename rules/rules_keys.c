@@ -213,8 +213,13 @@ static void each_word(struct parser *p,
 {
 	struct str rest = p->value, word;
 
-	while (!p->no_memory && str_word(&rest, &word))
+	while (!p->no_memory && str_word(&rest, &word)) {
 		read(p, word);
+		/* That it is no comment was said: not each word of it, too. */
+		if ((word.p[0] == ';' || word.p[0] == '#') && p->rule &&
+		    p->rule->broken)
+			break;
+	}
 }
 
 static void set_hosts(struct parser *p)
@@ -519,6 +524,8 @@ void parse_key(struct parser *p, struct str word, struct str value)
 			p->rule->broken = true;
 		return;
 	}
+	if (p->kind == SECTION_POLICY)
+		p->ast->policy_says = true;
 	if (str_empty(value)) {
 		report_error(p->report, here(p),
 			     "'%s' is empty; give it a value, or leave the "

@@ -272,6 +272,7 @@ static bool is_preset_name(struct str word)
 }
 
 struct near {
+	unsigned n;			/* presets that there are */
 	struct str wanted;
 	char best[64];
 };
@@ -286,6 +287,7 @@ static void on_preset_file(void *arg, const char *file)
 
 	if (!str_ends(name, STR(".ini")) || name.n - 4 >= sizeof(word))
 		return;
+	near->n++;
 	memcpy(word, name.p, name.n - 4);
 	word[name.n - 4] = '\0';
 	words[0] = near->best[0] ? near->best : word;
@@ -293,6 +295,20 @@ static void on_preset_file(void *arg, const char *file)
 	found = ini_did_you_mean(near->wanted, words);
 	if (found == word)
 		memcpy(near->best, word, sizeof(near->best));
+}
+
+static void no_preset(struct load *l, struct str word, const struct near *near)
+{
+	if (near->best[0])
+		fault(l, word, "there is no preset '%.*s'; did you mean '%s'?",
+		      STR_ARG(word), near->best);
+	else if (near->n)
+		fault(l, word, "there is no preset '%.*s'; they are in %s",
+		      STR_ARG(word), l->reader->presets);
+	else
+		fault(l, word, "there is no preset '%.*s', nor any other in "
+		      "%s: is Penstock installed? ('make install' puts them "
+		      "there)", STR_ARG(word), l->reader->presets);
 }
 
 static void on_preset(struct load *l, struct str word)
@@ -321,10 +337,7 @@ static void on_preset(struct load *l, struct str word)
 	if (err == -ENOENT) {
 		(void)!l->reader->list(l->reader->arg, l->reader->presets,
 				       on_preset_file, &near);
-		fault(l, word, "there is no preset '%.*s'%s%s%s",
-		      STR_ARG(word), near.best[0] ? "; did you mean '" :
-		      "; they are in ", near.best[0] ? near.best :
-		      l->reader->presets, near.best[0] ? "'?" : "");
+		no_preset(l, word, &near);
 	} else if (err) {
 		fault(l, word, "cannot read '%s': %s", path, strerror(-err));
 	}

@@ -145,16 +145,20 @@ static void lines_that_say_nothing_are_faults(void **state)
 static void bytes_that_hide_something_are_faults(void **state)
 {
 	(void)state;
-	assert_read(str_make("k=a\0b\n", 6), -EINVAL, "!1:4 a NUL byte\n");
-	assert_read(str_make("\0", 1), -EINVAL, "!1:1 a NUL byte\n");
+	assert_read(str_make("k=a\0b\n", 6), -EINVAL, "!1:4 a NUL byte; take it out, or save the "
+		    "file as UTF-8\n");
+	assert_read(str_make("\0", 1), -EINVAL, "!1:1 a NUL byte; take it out, or save the "
+		    "file as UTF-8\n");
 	assert_read(STR("k=a\rl=b\n"), -EINVAL,
 		    "!1:4 a carriage return that ends no line\n");
 	assert_read(STR("k=a\r\r\n"), -EINVAL,
 		    "!1:4 a carriage return that ends no line\n");
 	assert_read(STR("k=a\r"), -EINVAL,
 		    "!1:4 a carriage return that ends no line\n");
-	assert_read(STR("k=\xff\n"), -EINVAL, "!1:3 not valid UTF-8\n");
-	assert_read(STR("; \xc3\n"), -EINVAL, "!1:3 not valid UTF-8\n");
+	assert_read(STR("k=\xff\n"), -EINVAL, "!1:3 not valid UTF-8; save the file as "
+		    "UTF-8\n");
+	assert_read(STR("; \xc3\n"), -EINVAL, "!1:3 not valid UTF-8; save the file as "
+		    "UTF-8\n");
 	assert_read(STR("k=\x1b[2J\n"), -EINVAL,
 		    "!1:3 a control or invisible character\n");
 	assert_read(STR("k=\x0b\n"), -EINVAL,

@@ -189,7 +189,12 @@ static void what_cannot_be_read_is_told_with_its_place(void **state)
 		  "dir/p.ini:2:10: error: there is no preset 'pipy'; did you "
 		  "mean 'pypi'?" },
 		{ { .file = { { "dir/p.ini", "[policy]\npreset = frob\n" } } },
-		  "there is no preset 'frob'; they are in /presets" },
+		  "dir/p.ini:2:10: error: there is no preset 'frob', nor any "
+		  "other in /presets: is Penstock installed?" },
+		{ { .file = { { "dir/p.ini", "[policy]\npreset = frob\n" },
+			      { "/presets/pypi.ini", "" } } },
+		  "dir/p.ini:2:10: error: there is no preset 'frob'; they are "
+		  "in /presets" },
 		{ { .file = { { "dir/p.ini", "[policy]\npreset = ../x\n" } } },
 		  "dir/p.ini:2:10: error: is no preset; their names have" },
 		{ { .file = { { "dir/p.ini", "[policy]\npreset = a\n" },
