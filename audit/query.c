@@ -390,11 +390,31 @@ static bool is_refusal(const struct query_flow *f)
 	return is(f->act, "deny") || is(f->act, "error");
 }
 
+static void note_run(struct query_summary *out, const char *run)
+{
+	size_t n = strlen(run);
+
+	if (n == 0 || out->several || is(out->run, run))
+		return;
+	out->several = out->run[0] != '\0' || n >= sizeof(out->run);
+	if (out->several)
+		n = 0;
+	memcpy(out->run, run, n);
+	out->run[n] = '\0';
+}
+
+/* Refused, or failed before it had a flow, whose close would tell of it. */
+static bool is_lone_request(const struct query_flow *f)
+{
+	return is(f->act, "deny") || (is(f->act, "error") && !f->dst_ip[0]);
+}
+
 static bool on_flow(void *arg, const struct query_flow *f)
 {
 	struct summing *s = arg;
 
 	s->out->records++;
+	note_run(s->out, f->run);
 	if (is(f->event, "log_gap"))
 		s->out->lost += f->count;
 	else if (is(f->event, "limit"))
@@ -409,7 +429,7 @@ static bool on_flow(void *arg, const struct query_flow *f)
 		count_close(s, f);
 	else if (is(f->event, "flow_deny") && is_refusal(f))
 		count_refused(s, f);
-	else if (is(f->event, "http") && is(f->act, "deny"))
+	else if (is(f->event, "http") && is_lone_request(f))
 		count_refused(s, f);
 	else if (is(f->event, "dns") && is_refusal(f))
 		count_refused(s, f);

@@ -18,6 +18,7 @@
 #define QUERY_LINE_MAX	16384
 /* Rows of a summary; what comes after is only counted in @more. */
 #define QUERY_ROWS_MAX	4096
+#define QUERY_RUN_SIZE	42
 
 /* One line of the summary: all flows to one host and port with one outcome. */
 struct query_row {
@@ -40,6 +41,8 @@ struct query_summary {
 	uint64_t full;		/* times that new connections had to wait */
 	uint64_t more;		/* flows beyond QUERY_ROWS_MAX rows */
 	bool ended;		/* a run_end record was there */
+	char run[QUERY_RUN_SIZE];	/* its id; "": none, or several */
+	bool several;		/* records of more than one run */
 };
 
 /**
@@ -48,7 +51,8 @@ struct query_summary {
  * Internal records are passed over.  A refused DNS lookup whose name is also
  * refused as a flow is counted once, as the flow.  A flow that was opened and
  * then could not be connected is a refused one, with the network's reason.  A
- * refused HTTP request counts, and not the close of the flow that it ended.
+ * refused HTTP request counts, and not the close of the flow that it ended; so
+ * does one that failed before anything was dialled for it.
  * Return: 0 or -errno
  */
 NODISCARD int query_summarise(int fd, struct query_summary *ret);

@@ -228,12 +228,17 @@ static int put_left_out(const struct maker *m, const struct query_row *r)
 {
 	struct str host = str_from(r->host);
 	struct ip_addr addr;
-	bool known = is_host(host) || ip_addr_parse(host, &addr) == 0;
+	bool literal = ip_addr_parse(host, &addr) == 0;
+	const char *why = r->reason;
 
+	if (!r->refused && !r->would_deny)
+		why = literal ? "reached by its address: write it by hand, "
+				"with 'addresses' and a 'reason'" : "reached";
+	else if (reason_by_word(str_from(why)) == REASONS)
+		why = "-";
 	return buf_printf(m->out, "; not written: %s port %u, %s\n",
-			  known ? r->host : "(no name)", (unsigned)r->port,
-			  reason_by_word(str_from(r->reason)) == REASONS ? "-" :
-			  r->reason);
+			  literal || is_host(host) ? r->host : "(no name)",
+			  (unsigned)r->port, why);
 }
 
 static int put_all(const struct maker *m)

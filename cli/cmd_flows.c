@@ -29,7 +29,7 @@ enum { ID_HELP = 1, ID_RUN, ID_DENIED, ID_DNS };
 
 static const struct opt flows_opts[] = {
 	{ ID_RUN, "run", 'r', OPT_NEEDED, "ID", "a run of yours, by its id" },
-	{ ID_DENIED, "denied", 0, OPT_NONE, NULL, "only what was refused" },
+	{ ID_DENIED, "denied", 0, OPT_NONE, NULL, "only what was, or would have been, refused" },
 	{ ID_DNS, "dns", 0, OPT_NONE, NULL, "DNS questions too" },
 	{ ID_HELP, "help", 'h', OPT_NONE, NULL, "this text" },
 };
@@ -163,14 +163,17 @@ static void print_head(void)
 static bool is_shown(const struct flows *f, const struct query_flow *r)
 {
 	bool refused = strcmp(r->act, "deny") == 0;
+	bool observed = strcmp(r->act, "would_deny") == 0;
 
-	if (r->internal || (f->denied && !refused))
+	if (r->internal || (f->denied && !refused && !observed))
 		return false;
 	if (strcmp(r->event, "dns") == 0)
 		return f->dns;
-	/* A refused request has no flow of its own to tell of it. */
+	/* Refused, or failed before anything was dialled: no flow of its own
+	 * tells of it. */
 	if (strcmp(r->event, "http") == 0)
-		return refused;
+		return refused || (strcmp(r->act, "error") == 0 &&
+				   !r->dst_ip[0]);
 	return strcmp(r->event, "flow_open") == 0 ||
 	       strcmp(r->event, "flow_deny") == 0;
 }
@@ -194,7 +197,7 @@ static void print_policy(struct flows *f, const struct query_flow *r)
 		       or_dash(r->error));
 	else
 		printf("%-8s  policy %s, generation %" PRIu64 ": %" PRIu64
-		       " flows kept, %" PRIu64 " cut\n", when,
+		       " open flows kept, %" PRIu64 " cut\n", when,
 		       or_dash(r->policy), r->generation, r->flows_kept,
 		       r->flows_ended);
 }

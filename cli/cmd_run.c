@@ -412,6 +412,7 @@ static int tell(struct run *r, const struct query_summary *flows)
 		.records = r->state.records,
 		.home = r->home,
 		.has_file = r->opts.policy != NULL,
+		.has_name = r->opts.policy_name != NULL,
 		.observe = r->opts.observe,
 	};
 	/* Never both in one place. */

@@ -26,7 +26,7 @@ struct learn {
 
 static const struct opt learn_opts[] = {
 	{ ID_NAME, "name", 0, OPT_NEEDED, "RUN",
-	  "what the run is called in names and reasons" },
+	  "what the run is called; else its id in the records" },
 	{ ID_REFUSED, "refused", 0, OPT_NONE, NULL,
 	  "rules for what was refused for lack of one, too" },
 	{ ID_WILDCARDS, "wildcards", 0, OPT_NONE, NULL,
@@ -88,7 +88,7 @@ static void warn(const char *path, const struct query_summary *s)
 		    path, (unsigned long long)s->more);
 }
 
-static int propose(const char *path, const struct query_wish *wish)
+static int propose(const char *path, struct query_wish *wish)
 {
 	CLEANUP(buf_done) struct buf text = BUF_INIT(POLICY_MAX);
 	struct query_summary s;
@@ -97,6 +97,8 @@ static int propose(const char *path, const struct query_wish *wish)
 	if (summarise(path, &s))
 		return EXIT_USAGE;
 	warn(path, &s);
+	if (!wish->run)
+		wish->run = s.run[0] ? s.run : "learnt";
 	e = query_policy(&s, wish, &text);
 	if (e)
 		say("cannot make the policy: %s", strerror(-e));
@@ -111,7 +113,7 @@ static int propose(const char *path, const struct query_wish *wish)
 
 int policy_learn(int argc, char **argv)
 {
-	struct learn l = { .wish = { .run = "learnt", .reached = true } };
+	struct learn l = { .wish = { .reached = true } };
 	int first;
 
 	if (opts_parse_all(&learn_table, argc, argv, &l, &first))

@@ -50,24 +50,42 @@ static int text_refused(struct buf *out, const struct query_row *r)
 			  tcp ? "" : r->transport);
 }
 
+enum outcome { REACHED, REFUSED, FAILED, OUTCOMES };
+
+static const char *const outcome_word[OUTCOMES] = {
+	"reached", "refused", "failed",
+};
+
+/* What policy refused, and what the network could not do, never look alike. */
+static enum outcome outcome_of(const struct query_row *r)
+{
+	enum reason why = reason_by_word(str_from(r->reason));
+
+	if (!r->refused)
+		return REACHED;
+	return why != REASONS && reason_info(why)->kind == REASON_NETWORK ?
+	       FAILED : REFUSED;
+}
+
 static int text_rows(struct buf *out, const struct query_summary *q,
-		     bool refused)
+		     enum outcome outcome)
 {
 	size_t shown = 0, more = 0;
 	int err = 0;
 
 	for (size_t i = 0; i < q->n && !err; i++) {
-		if (q->row[i].refused != refused)
+		if (outcome_of(&q->row[i]) != outcome)
 			continue;
 		if (shown == ROWS_SHOWN) {
 			more++;
 			continue;
 		}
 		err = buf_printf(out, "  %-9s ", shown ? "" :
-				 refused ? "refused" : "reached");
+				 outcome_word[outcome]);
 		if (!err)
-			err = refused ? text_refused(out, &q->row[i]) :
-					text_reached(out, &q->row[i]);
+			err = outcome == REACHED ?
+			      text_reached(out, &q->row[i]) :
+			      text_refused(out, &q->row[i]);
 		shown++;
 	}
 	if (!err && more)
@@ -156,6 +174,10 @@ static int text_to_allow(struct buf *out, const struct summary *s)
 		err = buf_printf(out, "%s(beside --policy only where its file "
 				 "says 'extend = yes'; or write a rule "
 				 "there)\n", to_allow(lines++));
+	if (!err && lines && s->has_name)
+		err = buf_printf(out, "%s(not beside --policy-name: a rule in "
+				 "the service's policy does it)\n",
+				 to_allow(lines++));
 	if (!err && odd)
 		err = buf_printf(out, "%s(not names like %s, which look "
 				 "generated: data can leave in a name)\n",
@@ -212,10 +234,8 @@ int summary_text(const struct summary *s, struct buf *out)
 {
 	int err = text_head(s, out);
 
-	if (!err)
-		err = text_rows(out, s->flows, false);
-	if (!err)
-		err = text_rows(out, s->flows, true);
+	for (int i = 0; i < OUTCOMES && !err; i++)
+		err = text_rows(out, s->flows, (enum outcome)i);
 	if (!err)
 		err = text_to_allow(out, s);
 	return err ? err : text_tail(s, out);
@@ -239,12 +259,12 @@ static void json_row(struct json *j, const struct query_row *r)
 	json_object_end(j);
 }
 
-static void json_rows(struct json *j, const char *key,
-		      const struct query_summary *q, bool refused)
+static void json_rows(struct json *j, const struct query_summary *q,
+		      enum outcome outcome)
 {
-	json_array_begin(j, key);
+	json_array_begin(j, outcome_word[outcome]);
 	for (size_t i = 0; i < q->n; i++) {
-		if (q->row[i].refused == refused)
+		if (outcome_of(&q->row[i]) == outcome)
 			json_row(j, &q->row[i]);
 	}
 	json_array_end(j);
@@ -266,8 +286,8 @@ int summary_json(const struct summary *s, struct buf *out)
 		json_int(&j, "signal", r->signal);
 	json_int(&j, "exit", r->signal ? 128 + r->signal : r->exit_code);
 	json_int(&j, "duration_ms", s->duration_ms);
-	json_rows(&j, "reached", s->flows, false);
-	json_rows(&j, "refused", s->flows, true);
+	for (int i = 0; i < OUTCOMES; i++)
+		json_rows(&j, s->flows, (enum outcome)i);
 	json_cstr(&j, "records", s->records);
 	json_uint(&j, "records_read", s->flows->records);
 	json_uint(&j, "records_lost", s->flows->lost);

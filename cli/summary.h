@@ -21,6 +21,7 @@ struct summary {
 	const char *records;	/* path */
 	const char *home;	/* shown as "~"; or NULL */
 	bool has_file;		/* its policy is a file: --allow adds to that */
+	bool has_name;		/* it is the service's, by its name */
 	bool observe;
 };
 

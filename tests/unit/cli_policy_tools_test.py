@@ -98,6 +98,12 @@ RECORDS = [
     {"ev": "flow_open", "act": "allow", "host": "a.example.com"},
     {"ev": "flow_deny", "act": "deny", "host": "b.example.com",
      "reason": "host_not_allowed"},
+    {"ev": "flow_open", "act": "would_deny", "host": "c.example.com",
+     "reason": "host_not_allowed"},
+    {"ev": "http", "act": "error", "host": "d.example.com",
+     "reason": "dns_nxdomain"},
+    {"ev": "flow_open", "act": "allow", "dst_ip": "10.0.0.5",
+     "reason": "allowed"},
 ]
 
 
@@ -360,7 +366,7 @@ def full(r):
 def learn(r):
     with open("audit.jsonl", "w", encoding="ascii") as out:
         for i, record in enumerate(RECORDS):
-            full = {"v": 1, "ts": "2026-01-01T00:00:00.000000Z", "run": "r",
+            full = {"v": 1, "ts": "2026-01-01T00:00:00.000000Z", "run": "7f3a91",
                     "id": "id-%d" % i, "dst_port": 443, "transport": "tcp"}
             out.write(json.dumps(dict(full, **record)) + "\n")
     done = penstock("learn", "audit.jsonl")
@@ -368,6 +374,23 @@ def learn(r):
             done.returncode == 0 and
             "[allow a.example.com]" in done.stdout and
             "; not written: b.example.com port 443" in done.stdout, done)
+    r.holds("it bears the run's id, which the records have",
+            "name = run-7f3a91\n" in done.stdout and
+            "seen in run 7f3a91" in done.stdout, done)
+    r.holds("why an address is left out is said",
+            "; not written: 10.0.0.5 port 443, reached by its address: write "
+            "it by hand, with 'addresses' and a 'reason'\n" in done.stdout,
+            done)
+    done = subprocess.run([PROGRAM, "flows", "--denied", "audit.jsonl"],
+                          capture_output=True, text=True, check=False)
+    r.same("flows --denied has what observing let through",
+           [line.split()[1:3] for line in done.stdout.splitlines()[1:]],
+           [["deny", "b.example.com:443"], ["would_deny", "c.example.com:443"]])
+    done = subprocess.run([PROGRAM, "flows", "audit.jsonl"],
+                          capture_output=True, text=True, check=False)
+    r.same("flows has the request that failed before it had a flow",
+           [line.split()[-1] for line in done.stdout.splitlines()
+            if "d.example.com:443" in line], ["dns_nxdomain"])
     done = penstock("learn", "--refused", "--name", "r1", "audit.jsonl")
     with open("learnt.ini", "w", encoding="ascii") as out:
         out.write(done.stdout)

@@ -252,6 +252,8 @@ static struct query_row rows[] = {
 	  WORD("tcp"), 1, 0, 0 },
 	{ WORD("203.0.113.9"), 443, true, false, WORD("transport_not_allowed"),
 	  WORD("udp"), 4, 0, 0 },
+	{ WORD("none.example.com"), 443, true, false, WORD("dns_nxdomain"),
+	  WORD("tcp"), 2, 0, 0 },
 };
 
 static void the_summary_says_what_to_allow_and_what_never(void **state)
@@ -272,8 +274,15 @@ static void the_summary_says_what_to_allow_and_what_never(void **state)
 	s.has_file = true;
 	assert_int_equal(summary_text(&s, &out), 0);
 	assert_non_null(strstr(buf_cstr(&out), "'extend = yes'"));
+	assert_null(strstr(buf_cstr(&out), "--policy-name"));
 	buf_done(&out);
 	s.has_file = false;
+	s.has_name = true;
+	assert_int_equal(summary_text(&s, &out), 0);
+	assert_non_null(strstr(buf_cstr(&out), "(not beside --policy-name: a "
+			       "rule in the service's policy does it)\n"));
+	buf_done(&out);
+	s.has_name = false;
 	assert_int_equal(summary_text(&s, &out), 0);
 	text = buf_cstr(&out);
 	assert_null(strstr(text, "extend"));
@@ -286,6 +295,9 @@ static void the_summary_says_what_to_allow_and_what_never(void **state)
 	assert_non_null(strstr(text, "to allow  --allow telemetry.example.com "
 				     "--allow git.example.com:22\n"));
 	assert_null(strstr(text, "--allow 169.254"));
+	/* What the network could not do is no refusal. */
+	assert_non_null(strstr(text, "\n  failed    none.example.com:443   "));
+	assert_non_null(strstr(text, "dns_nxdomain  x2\n"));
 	assert_non_null(strstr(text, "  warning   as many connections as a "
 				     "sandbox may have were open: new ones "
 				     "waited  x3\n"));
@@ -296,6 +308,8 @@ static void the_summary_says_what_to_allow_and_what_never(void **state)
 	assert_non_null(strstr(text, "\"exit\":4"));
 	assert_non_null(strstr(text, "\"connections_full\":3"));
 	assert_non_null(strstr(text, "\"host\":\"pypi.org\""));
+	assert_non_null(strstr(text, "\"failed\":[{\"host\":"
+				     "\"none.example.com\""));
 	buf_done(&out);
 }
 

@@ -186,6 +186,33 @@ static void a_flow_that_could_not_connect_counts_as_refused(void **state)
 	query_summary_done(&s);
 }
 
+static void a_request_that_failed_before_a_flow_counts(void **state)
+{
+	struct file *f = *state;
+	struct query_summary s;
+	struct record r = record(RECORD_HTTP, RECORD_ERROR, REASON_DNS_NXDOMAIN,
+				 "none.example", 80);
+
+	put(f, r);
+	/* This one has a flow, whose close tells of it. */
+	opened(f, "down.example", 80);
+	r = record(RECORD_HTTP, RECORD_ERROR, REASON_CONNECT_REFUSED,
+		   "down.example", 80);
+	assert_int_equal(ip_addr_parse(STR("192.0.2.1"), &r.dst.addr), 0);
+	put(f, r);
+	r.event = RECORD_FLOW_CLOSE;
+	put(f, r);
+	s = summary_of(f);
+	assert_int_equal(s.n, 2);
+	for (size_t i = 0; i < s.n; i++) {
+		assert_true(s.row[i].refused);
+		assert_int_equal(s.row[i].count, 1);
+	}
+	assert_string_equal(s.row[0].host, "down.example");
+	assert_string_equal(s.row[1].host, "none.example");
+	query_summary_done(&s);
+}
+
 static void a_flow_that_was_cut_after_bytes_is_both(void **state)
 {
 	struct file *f = *state;
@@ -667,6 +694,7 @@ int main(void)
 		T(an_empty_file_is_an_empty_summary),
 		T(flows_to_one_end_are_one_row_with_their_bytes),
 		T(a_flow_that_could_not_connect_counts_as_refused),
+		T(a_request_that_failed_before_a_flow_counts),
 		T(a_flow_that_was_cut_after_bytes_is_both),
 		T(a_refused_request_is_told_once),
 		T(observed_flows_say_what_would_have_been),
