@@ -41,6 +41,13 @@ def main():
     results.append(("each usage begins with an example",
                     {" ".join(c) for c in COMMANDS
                      if "  penstock " not in usage(*c).split("Usage:")[0]}))
+    with open(os.path.join(SOURCE, "rules/penstock.ini.5"),
+              encoding="ascii") as page:
+        words = set(re.findall(r"[a-z-]+", page.read()))
+    results.append(("each preset is in the manual",
+                    {name[:-4] for name in
+                     os.listdir(os.path.join(SOURCE, "rules/presets"))
+                     if name[:-4] not in words}))
     for words in (("help", "nonsense"), ("nonsense",)):
         done = subprocess.run([PROGRAM, *words], capture_output=True,
                               text=True, check=False)
