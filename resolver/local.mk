@@ -18,6 +18,7 @@ noinst_LIBRARIES += %D%/libresolver.a
 	%D%/dns_udp.c \
 	%D%/dns_upstream.c %D%/dns_upstream.h \
 	%D%/name_map.c \
+	%D%/name_pins.c %D%/name_pins.h \
 	%D%/resolv_conf.c \
 	%D%/resolver.c %D%/resolver_priv.h
 

@@ -22,7 +22,7 @@ EXPOSED = {
     "rules": ("rules.h", "rules_bundle.h", "rules_diff.h", "rules_load.h",
               "rules_show.h", "rules_target.h", "host_name.h"),
     "audit": ("record.h", "writer.h", "query.h"),
-    "resolver": ("resolver.h", "name_map.h"),
+    "resolver": ("resolver.h", "name_map.h", "name_pins.h"),
     "proxy": ("ctl_proto.h",),
     "netns-setup": ("launch.h",),
     "cli": (),
@@ -47,6 +47,7 @@ HOMES = {
 PURE = re.compile(
     r"^(base|rules|audit|netns-setup|cli)/"
     r"|^resolver/(dns_msg|dns_rdata|dns_cache|dns_judge|dns_local|name_map)"
+    r"|^resolver/name_pins"
     r"|^proxy/(sniff|http1|inject|rewrite)")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')

@@ -21,6 +21,12 @@ TESTS += %D%/name_map_test
 %C%_name_map_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
 %C%_name_map_test_LDADD = $(RESOLVER_TEST_LIBS)
 
+check_PROGRAMS += %D%/name_pins_test
+TESTS += %D%/name_pins_test
+%C%_name_pins_test_SOURCES = %D%/name_pins_test.c
+%C%_name_pins_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
+%C%_name_pins_test_LDADD = $(RESOLVER_TEST_LIBS)
+
 check_PROGRAMS += %D%/dns_cache_test
 TESTS += %D%/dns_cache_test
 %C%_dns_cache_test_SOURCES = %D%/dns_cache_test.c
