@@ -49,10 +49,12 @@ const char *ip_class_name(enum ip_class c);	/* "link_local" */
 enum reason ip_class_reason(enum ip_class c);	/* REASON_ALLOWED for public */
 
 /*
- * The local addresses and on-link prefixes of the host: an immutable snapshot,
- * made anew whenever rtnetlink says that something changed.
+ * The local addresses and on-link prefixes of the host, and whether it reaches
+ * others by IPv6: an immutable snapshot, made anew whenever rtnetlink says that
+ * something changed.
  */
 struct ip_hosts {
+	bool no_ipv6;		/* it has no IPv6 route to anywhere else */
 	size_t n;
 	struct ip_net net[];
 };

@@ -160,6 +160,10 @@ static const struct reason_info reasons[] = {
 		"transport_not_allowed", REASON_POLICY, 0,
 		NULL, SOCKS_NOT_ALLOWED, EDE_PROHIBITED,
 		"only TCP and DNS leave the sandbox" },
+	[REASON_IPV6_OFF] = {
+		"ipv6_off", REASON_POLICY, 403,
+		"destination_ip_prohibited", SOCKS_NOT_ALLOWED, EDE_BLOCKED,
+		"the policy has IPv6 turned off" },
 	[REASON_REQUEST_MALFORMED] = {
 		"request_malformed", REASON_REQUEST, 400,
 		"http_request_error", SOCKS_FAILURE, EDE_OTHER,

@@ -94,6 +94,8 @@ int conn_dial_target(struct conn *c)
 		/* Of a name's own addresses, the one that was asked for. */
 		.addr = t->name.n ? c->asked.addr : t->addr,
 		.prefer = (enum ip_family)c->asked.addr.family,
+		/* With "auto" a dial without a route fails at once, and says so. */
+		.v4_only = rules_dns(c->rules)->ipv6 == RULES_IPV6_OFF,
 		.port = t->port,
 		.permit = on_permit,
 		.fn = on_dialed,

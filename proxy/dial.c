@@ -454,6 +454,17 @@ static void dial_lookup(struct dial *d, unsigned f, enum resolver_type type,
 	queue_fill(d, f, &now);
 }
 
+static void dial_lookup_all(struct dial *d)
+{
+	if (d->c.v4_only) {
+		d->queue[V6].over = true;
+		d->queue[V6].reason = REASON_DNS_NO_ADDRESS;
+	} else {
+		dial_lookup(d, V6, RESOLVER_AAAA, dial_on_aaaa);
+	}
+	dial_lookup(d, V4, RESOLVER_A, dial_on_a);
+}
+
 static void dial_literal(struct dial *d)
 {
 	unsigned f = d->c.addr.family == IP_V4 ? V4 : V6;
@@ -489,8 +500,7 @@ int dial_start(const struct dial_config *config, struct dial **ret)
 	if (d->host.n == 0) {
 		dial_literal(d);
 	} else {
-		dial_lookup(d, V6, RESOLVER_AAAA, dial_on_aaaa);
-		dial_lookup(d, V4, RESOLVER_A, dial_on_a);
+		dial_lookup_all(d);
 	}
 	/* What the cache knew is like an answer of the preferred family. */
 	if (lookups_over(d) || d->queue[d->turn].n) {

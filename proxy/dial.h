@@ -69,6 +69,7 @@ struct dial_config {
 	struct ip_addr addr;	/* the literal; with @host: tried first when it
 				 * is among the answers; IP_NONE: no wish */
 	enum ip_family prefer;	/* which family first; IP_NONE: v6 */
+	bool v4_only;		/* the name's other addresses are not asked for */
 	uint16_t port;
 	struct dial_limits limits;
 	dial_permit_fn *permit;

@@ -3,7 +3,8 @@
  * host_addrs.c - the addresses of this host, kept current by rtnetlink
  *
  * Two sockets, both made before the seal: one hears that something changed
- * (RTM_NEWADDR, RTM_DELADDR), the other asks for the whole table.  Notices are
+ * (an address, or a route of IPv6), the other asks for all addresses, and
+ * whether there is a way to the world by IPv6 (host_route.c).  Notices are
  * only a reason to look again, so that a lost one (ENOBUFS) is no error.  The
  * first notice is followed at once, those within HOST_ADDRS_GAP_MS after it
  * together.
@@ -30,6 +31,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "proxy/host_addrs.h"
+#include "proxy/host_route.h"
 #include "proxy/worker.h"
 
 #define HOST_ADDRS_BUF		8192	/* a dump comes in pieces that fit */
@@ -63,6 +65,7 @@ struct host_dump {
 	size_t n, cap;
 	unsigned lo;			/* index of the loopback interface */
 	bool full;
+	bool ipv6;			/* there is a way out by it */
 	int err;
 };
 
@@ -90,6 +93,7 @@ static int snapshot_new(const struct host_dump *d, size_t nworkers,
 		return -ENOMEM;
 	}
 	atomic_init(&s->refs, 1);
+	s->hosts.no_ipv6 = !d->ipv6;
 	s->hosts.n = d->n;
 	if (bytes)
 		memcpy(s->hosts.net, d->net, bytes);
@@ -222,8 +226,10 @@ static int host_dump_cb(const struct nlmsghdr *h, void *data)
 	if (host_attr_addr(attrs.address ? attrs.address : attrs.local,
 			   ifa->ifa_family, &prefix) &&
 	    ifa->ifa_index != d->lo && ifa->ifa_prefixlen > 0 &&
-	    ifa->ifa_prefixlen <= whole)
+	    ifa->ifa_prefixlen <= whole) {
 		host_dump_add(d, &prefix, ifa->ifa_prefixlen);
+		d->ipv6 |= host_route_is_global(&prefix, ifa->ifa_prefixlen);
+	}
 	return MNL_CB_OK;
 }
 
@@ -265,6 +271,33 @@ static int host_addrs_dump(struct host_addrs *h, struct host_dump *d)
 	return err ? err : d->err;
 }
 
+/* What an interrupted dump left behind would answer the next question. */
+static void host_addrs_drain(struct host_addrs *h)
+{
+	char first;
+	unsigned i;
+
+	for (i = 0; i < 1024; i++)
+		if (recv(h->ask_fd, &first, sizeof(first), 0) < 0)
+			return;
+}
+
+/* Addresses, and the way out; -EINTR when a change fell in between. */
+static int host_addrs_ask(struct host_addrs *h, struct host_dump *d)
+{
+	bool route = false;
+	int err;
+
+	d->n = 0;
+	d->ipv6 = false;
+	host_addrs_drain(h);
+	err = host_addrs_dump(h, d);
+	if (err == 0)
+		err = host_route_ipv6(h->ask_fd, ++h->seq, &route);
+	d->ipv6 |= route;
+	return err;
+}
+
 static void host_dump_sort(struct host_dump *d)
 {
 	size_t i, n = 0;
@@ -278,17 +311,6 @@ static void host_dump_sort(struct host_dump *d)
 	d->n = n + 1;
 }
 
-/* What an interrupted dump left behind would answer the next question. */
-static void host_addrs_drain(struct host_addrs *h)
-{
-	char first;
-	unsigned i;
-
-	for (i = 0; i < 1024; i++)
-		if (recv(h->ask_fd, &first, sizeof(first), 0) < 0)
-			return;
-}
-
 static int host_addrs_look(struct host_addrs *h)
 {
 	/* Loopback is the first device of every network namespace. */
@@ -296,11 +318,8 @@ static int host_addrs_look(struct host_addrs *h)
 	struct snapshot *s = NULL;
 	int tries, err = -EINTR;
 
-	for (tries = 0; err == -EINTR && tries < HOST_ADDRS_TRIES; tries++) {
-		d.n = 0;
-		host_addrs_drain(h);
-		err = host_addrs_dump(h, &d);
-	}
+	for (tries = 0; err == -EINTR && tries < HOST_ADDRS_TRIES; tries++)
+		err = host_addrs_ask(h, &d);
 	if (err == 0) {
 		host_dump_sort(&d);
 		err = snapshot_new(&d, h->nworkers, &s);
@@ -388,8 +407,8 @@ int host_addrs_new(struct host_addrs **ret)
 		return -ENOMEM;
 	h->ask_fd = h->hear_fd = -1;
 	/* First hear, then ask: no change falls in between. */
-	err = host_addrs_open(RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR,
-			      &h->hear_fd);
+	err = host_addrs_open(RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR |
+			      RTMGRP_IPV6_ROUTE, &h->hear_fd);
 	if (err == 0)
 		err = host_addrs_open(0, &h->ask_fd);
 	if (err == 0)

@@ -2,9 +2,11 @@
 /*
  * host_addrs.h - the addresses of this host, kept current by rtnetlink
  *
- * Every local address, and the on-link prefixes of all interfaces but
- * loopback, as immutable snapshots.  Lives on the main thread; workers get a
- * snapshot each by mail and drop the one before.
+ * Every local address, the on-link prefixes of all interfaces but loopback, and
+ * whether there is a way to the world by IPv6: the kernel has a route to global
+ * addresses, or a network of them is on a link.  All of it as immutable
+ * snapshots.  Lives on the main thread; workers get a snapshot each by mail and
+ * drop the one before.
  */
 #ifndef PROXY_HOST_ADDRS_H
 #define PROXY_HOST_ADDRS_H

@@ -19,6 +19,7 @@ noinst_LIBRARIES += %D%/libproxy.a
 	%D%/config.c %D%/config.h \
 	%D%/ctl_proto.h \
 	%D%/host_addrs.c %D%/host_addrs.h \
+	%D%/host_route.c %D%/host_route.h \
 	%D%/isolate.c %D%/isolate.h %D%/isolate_filter.c \
 	%D%/listener.c %D%/listener.h \
 	%D%/mailbox.c %D%/mailbox.h \

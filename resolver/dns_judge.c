@@ -81,6 +81,12 @@ static enum dns_judge judge_host(const struct dns_local_names *names,
 		    j->verdict.reason);
 		return DNS_JUDGE_POLICY;
 	}
+	if (type == DNS_TYPE_AAAA &&
+	    !rules_has_ipv6(names->rules, names->hosts)) {
+		/* DNS-06: empty, since an error would take A away as well. */
+		set(j, DNS_NOERROR, REASON_DNS_NO_ADDRESS);
+		return DNS_JUDGE_NO_IPV6;
+	}
 	if (type_is_on(type))
 		return DNS_JUDGE_WORLD;
 	set(j, DNS_NOERROR, REASON_TYPE_NOT_ALLOWED);

@@ -25,6 +25,7 @@ enum dns_judge {
 	DNS_JUDGE_LOCAL,	/* ours to answer: see @local */
 	DNS_JUDGE_POLICY,	/* the name is denied, or an ancestor's: @name */
 	DNS_JUDGE_TYPE_OFF,	/* the name is allowed, the type is not */
+	DNS_JUDGE_NO_IPV6,	/* AAAA of an allowed name, and no IPv6 here */
 	DNS_JUDGE_WORLD,	/* allowed: the world decides what there is */
 
 	DNS_JUDGES

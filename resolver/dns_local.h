@@ -33,6 +33,7 @@ struct dns_local_names {
 	const struct name_map *map;
 	const struct ruleset *rules;	/* in force: a name that they deny by now
 					 * stands behind no address any more */
+	const struct ip_hosts *hosts;	/* this host's own; NULL: not known */
 };
 
 /**

@@ -42,6 +42,7 @@ void dns_query_judge(struct dns_query *q)
 	const struct dns_local_names names = {
 		.self_test = host_name_str(&d->self_test),
 		.hostname = &d->hostname, .map = d->names, .rules = d->rules,
+		.hosts = *d->hosts,
 	};
 	struct dns_judgement j;
 	enum dns_judge by = dns_judge(&names, &q->q, clock_wall_s(), &q->host,
@@ -50,6 +51,8 @@ void dns_query_judge(struct dns_query *q)
 	q->verdict = j.verdict;
 	if (by == DNS_JUDGE_WORLD)
 		dns_query_resolve(q);
+	else if (by == DNS_JUDGE_NO_IPV6)
+		dns_query_allow(q, j.reason);
 	else if (by == DNS_JUDGE_LOCAL)
 		query_on_local(q, &j);
 	else

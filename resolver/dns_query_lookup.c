@@ -181,8 +181,12 @@ static void query_ask_sibling(struct dns_query *q, enum record_act act,
 	q->result.act = act;
 	q->result.reason = reason;
 	dns_query_set_state(q, DQ_SIBLING);
-	if (query_ask(q, other, query_sibling_fn, &now) != 0)
-		query_on_sibling(q, &now);
+	if (other == RESOLVER_AAAA &&
+	    !rules_has_ipv6(q->door->rules, *q->door->hosts))
+		now.reason = REASON_DNS_NO_ADDRESS;
+	else if (query_ask(q, other, query_sibling_fn, &now) == 0)
+		return;
+	query_on_sibling(q, &now);
 }
 
 static void query_on_answer(struct dns_query *q,

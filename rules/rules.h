@@ -185,6 +185,8 @@ struct rules_limits {
 };
 
 const struct rules_dns *rules_dns(const struct ruleset *rs);
+/* Do names have IPv6 addresses?  @hosts: this host's own; NULL: not known. */
+bool rules_has_ipv6(const struct ruleset *rs, const struct ip_hosts *hosts);
 const struct rules_limits *rules_limits(const struct ruleset *rs);
 
 /*

@@ -103,6 +103,19 @@ static uint32_t number_of(struct str value)
 	return (uint32_t)MIN((uint64_t)n << shift, UINT32_MAX);
 }
 
+bool rules_has_ipv6(const struct ruleset *rs, const struct ip_hosts *hosts)
+{
+	switch (rs->dns.ipv6) {
+	case RULES_IPV6_ON:
+		return true;
+	case RULES_IPV6_OFF:
+		return false;
+	case RULES_IPV6_AUTO:
+		break;
+	}
+	return !hosts || !hosts->no_ipv6;
+}
+
 static uint32_t types_of(struct str value)
 {
 	uint32_t bits = 0;

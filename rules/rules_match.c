@@ -502,6 +502,13 @@ static void walk(struct judge *j, struct str host)
 		walk_spans(j, &j->rs->allow_spans, on_allow_span);
 }
 
+/* "ipv6 = off" holds for whatever may have the address, and when observing. */
+static bool is_shut_family(const struct ruleset *rs, const struct ip_addr *addr)
+{
+	return addr && rs->dns.ipv6 == RULES_IPV6_OFF &&
+	       ip_addr_unmapped(addr).family == IP_V6;
+}
+
 static void judge(const struct ruleset *rs, const struct rules_question *q,
 		  struct seen_request *request, struct rules_answer *ret)
 {
@@ -516,6 +523,10 @@ static void judge(const struct ruleset *rs, const struct rules_question *q,
 	};
 	if (literal && j.n_forms == 0)
 		return;			/* nothing was asked */
+	if (is_shut_family(rs, q->addr)) {
+		ret->reason = REASON_IPV6_OFF;
+		return;
+	}
 	walk(&j, q->host);
 	ret->reason = literal ? verdict_literal(&j, &decided) :
 				verdict_named(&j, &decided);
@@ -800,6 +811,12 @@ void rules_judge_name_addr(const struct ruleset *rs,
 	ret->klass = j.klass;
 	if (!rules_passes(ret) || !q->addr)
 		return;
+	if (is_shut_family(rs, q->addr)) {
+		*ret = (struct rules_answer){
+			.reason = REASON_IPV6_OFF, .klass = j.klass,
+		};
+		return;
+	}
 	host_rules_start(&start, rs, &path);
 	it = start;
 	while ((r = host_rules_next(&it))) {

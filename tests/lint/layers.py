@@ -34,7 +34,8 @@ HOMES = {
     r"ares(_\w+)?\.h$": ("resolver/dns_upstream.c",),
     r"openssl/": ("proxy/tls.c", "proxy/ca.c", "resolver/dns_tls.c",
                   "audit/chain.c"),
-    r"libmnl/": ("base/sock_diag.c", "proxy/host_addrs.c", "proxy/nflog.c",
+    r"libmnl/": ("base/sock_diag.c", "proxy/host_addrs.c",
+                "proxy/host_route.c", "proxy/nflog.c",
                  "netns-setup/nl.c", "netns-setup/ns_link.c",
                  "netns-setup/ns_listen.c", "netns-setup/ns_nft.c"),
     # libnftnl is GPL-2+: the launcher alone links it.

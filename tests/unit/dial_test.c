@@ -311,6 +311,30 @@ static void v6_goes_first_and_v4_follows_a_failure(void **state)
 	close(four);
 }
 
+static void a_family_that_is_off_is_not_asked_for(void **state)
+{
+	int six = lab_listen("2001:db8:3::1", PORT, NULL);
+	int four = lab_listen("203.0.113.10", PORT, NULL);
+	struct dial_config c = named();
+
+	(void)state;
+	c.v4_only = true;
+	start(&c);
+	assert_false(lookup_aaaa.open);
+	answer_a("203.0.113.10");
+	finish(REASON_ALLOWED, "203.0.113.10");
+	assert_true(was_dialled(four));
+	assert_false(was_dialled(six));
+
+	got.over = false;
+	got.permits = 0;
+	start(&c);
+	answer(&lookup_a, REASON_DNS_NO_ADDRESS, "");
+	finish(REASON_DNS_NO_ADDRESS, NULL);
+	close(six);
+	close(four);
+}
+
 static void a_family_without_a_route_fails_at_once(void **state)
 {
 	int four = lab_listen("203.0.113.10", PORT, NULL);
@@ -597,6 +621,7 @@ int main(void)
 		dial_unit(a_literal_is_judged_and_dialled),
 		dial_unit(a_refused_literal_is_never_dialled),
 		dial_unit(v6_goes_first_and_v4_follows_a_failure),
+		dial_unit(a_family_that_is_off_is_not_asked_for),
 		dial_unit(a_family_without_a_route_fails_at_once),
 		dial_unit(refused_addresses_are_never_tried_ADDR_10),
 		dial_unit(an_answer_of_refused_addresses_is_policy_not_dns),

@@ -33,7 +33,7 @@ struct name_map *names;
 struct dns_door *door;
 struct audit_sink *sink;
 static struct ruleset *rules;
-static const struct ip_hosts *no_hosts;
+const struct ip_hosts *hosts;
 int client = -1, client6 = -1;
 static int log_fd = -1;
 bool hold;
@@ -173,7 +173,7 @@ static void open_door(const char *text, size_t names_budget, int record_fd)
 		.run = "run", .policy = "p@sha256:0", .mode = "enforce",
 	};
 	struct dns_door_config config = {
-		.base = base, .resolver = resolver, .hosts = &no_hosts,
+		.base = base, .resolver = resolver, .hosts = &hosts,
 		.tenant = 1, .hostname = "box", .nonce = "abc123",
 	};
 
@@ -232,6 +232,7 @@ int door_setup(void **state)
 	(void)state;
 	alarm(GUARD_S);
 	hold = false;
+	hosts = NULL;
 	assert_int_equal(ip_addr_parse(STR("127.0.0.1"), &server.addr), 0);
 	assert_int_equal(resolver_new_with(&config, &resolver), 0);
 	assert_int_equal(resolver_set_servers(resolver, &server, 1), 0);

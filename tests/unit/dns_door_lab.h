@@ -33,6 +33,7 @@ extern struct fake *upstream;
 extern struct name_map *names;
 extern struct dns_door *door;
 extern struct audit_sink *sink;
+extern const struct ip_hosts *hosts;	/* NULL in the beginning */
 extern int client, client6;	/* UDP sockets of the sandbox's */
 extern bool hold;		/* the server keeps silent about "late" and the
 				 * A of "fail6" */

@@ -23,6 +23,7 @@
 
 #include "base/fd.h"
 #include "proxy/host_addrs.h"
+#include "proxy/host_route.h"
 #include "proxy/worker.h"
 #include "tests/unit/proxy_lab.h"
 
@@ -103,6 +104,25 @@ static int change_addr(bool add, const char *dev, const char *local,
 	return ask(h);
 }
 
+/* Like "ip -6 route add TYPE default dev DEV", or del. */
+static int change_default6(bool add, unsigned char type, const char *dev)
+{
+	_Alignas(struct nlmsghdr) char buf[256] = { 0 };
+	struct nlmsghdr *h = mnl_nlmsg_put_header(buf);
+	struct rtmsg *rtm;
+
+	h->nlmsg_type = add ? RTM_NEWROUTE : RTM_DELROUTE;
+	h->nlmsg_flags = add ? NLM_F_CREATE | NLM_F_EXCL : 0;
+	rtm = mnl_nlmsg_put_extra_header(h, sizeof(*rtm));
+	rtm->rtm_family = AF_INET6;
+	rtm->rtm_table = RT_TABLE_MAIN;
+	rtm->rtm_protocol = RTPROT_STATIC;
+	rtm->rtm_scope = RT_SCOPE_UNIVERSE;
+	rtm->rtm_type = type;
+	mnl_attr_put_u32(h, RTA_OIF, if_nametoindex(dev));
+	return ask(h);
+}
+
 static bool has(const struct ip_hosts *h, const char *text)
 {
 	struct ip_addr a;
@@ -144,13 +164,15 @@ static int close_lab(void **state)
 	return 0;
 }
 
-/* Turn until every worker's snapshot says @want of @addr. */
+/* Turn until every worker's snapshot says @want of @addr; NULL: of IPv6. */
 static void wait_for(struct lab *l, const char *addr, bool want)
 {
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(l->worker);) {
-		if (has(l->worker[i]->hosts, addr) == want) {
+		const struct ip_hosts *h = l->worker[i]->hosts;
+
+		if ((addr ? has(h, addr) : !h->no_ipv6) == want) {
 			i++;
 			continue;
 		}
@@ -216,6 +238,65 @@ static void many_changes_at_once_end_in_the_last_state(void **state)
 	assert_true(has(l->worker[0]->hosts, "203.0.113.1"));
 }
 
+/* DNS-06, SBX-36: local addresses alone lead nowhere by IPv6. */
+static void a_way_out_by_ipv6_is_seen_to_come_and_go(void **state)
+{
+	struct lab *l = *state;
+
+	assert_true(host_addrs_peek(l->hosts)->no_ipv6);
+	if (change_link(true) != 0) {
+		print_message("no veth here\n");
+		skip();
+	}
+	/* Of one's own, and to the same link: no way to the world. */
+	assert_int_equal(change_addr(true, "ve0", "fd00:1::7", NULL, 64), 0);
+	wait_for(l, "fd00:1::7", true);
+	assert_true(l->worker[0]->hosts->no_ipv6);
+	assert_int_equal(change_default6(true, RTN_UNICAST, "ve0"), 0);
+	wait_for(l, NULL, true);
+	assert_int_equal(change_default6(false, RTN_UNICAST, "ve0"), 0);
+	wait_for(l, NULL, false);
+	/* A route that says "no" is none, and one to ourselves neither. */
+	assert_int_equal(change_default6(true, RTN_UNREACHABLE, "lo"), 0);
+	assert_int_equal(change_addr(true, "lo", "203.0.113.99", NULL, 32), 0);
+	wait_for(l, "203.0.113.99", true);
+	assert_true(l->worker[0]->hosts->no_ipv6);
+	/* A network of global addresses is a way to those in it. */
+	assert_int_equal(change_addr(true, "ve0", "2001:db8:3::7", NULL, 64),
+			 0);
+	wait_for(l, NULL, true);
+	assert_int_equal(change_addr(false, "ve0", "2001:db8:3::7", NULL, 64),
+			 0);
+	wait_for(l, NULL, false);
+	assert_int_equal(change_default6(false, RTN_UNREACHABLE, "lo"), 0);
+	assert_int_equal(change_addr(false, "lo", "203.0.113.99", NULL, 32), 0);
+	assert_int_equal(change_link(false), 0);
+	wait_for(l, "fd00:1::7", false);
+}
+
+static void only_networks_of_global_addresses_are_a_way(void **state)
+{
+	static const struct {
+		const char *text;
+		unsigned bits;
+		bool want;
+	} cases[] = {
+		{ "2001:db8::", 64, true }, { "3fff::", 20, true },
+		{ "2001:db8::1", 128, false }, { "fd00::", 64, false },
+		{ "fe80::", 64, false }, { "ff02::", 16, false },
+		{ "203.0.113.0", 24, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ip_addr a;
+
+		assert_int_equal(ip_addr_parse(str_from(cases[i].text), &a), 0);
+		assert_int_equal(host_route_is_global(&a, cases[i].bits),
+				 cases[i].want);
+	}
+}
+
 #define IN_LAB(f)	cmocka_unit_test_setup_teardown(f, open_lab, close_lab)
 
 int main(void)
@@ -224,6 +305,8 @@ int main(void)
 		IN_LAB(loopback_has_addresses_but_no_prefix),
 		IN_LAB(an_address_brings_its_prefix_and_goes_with_it),
 		IN_LAB(many_changes_at_once_end_in_the_last_state),
+		IN_LAB(a_way_out_by_ipv6_is_seen_to_come_and_go),
+		cmocka_unit_test(only_networks_of_global_addresses_are_a_way),
 	};
 
 	lab_enter();

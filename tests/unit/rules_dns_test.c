@@ -215,6 +215,73 @@ static void a_difference_in_types_is_told(void **state)
 	rules_unref(to);
 }
 
+/* One address of each family, by name and as a literal. */
+static void expect_v6(const char *text, enum reason v6, enum reason named)
+{
+	struct ruleset *rs = compile_good(text);
+	struct rules_question q = { .port = 443, .now = NOW };
+	struct rules_answer a;
+	struct ip_addr addr;
+
+	assert_int_equal(ip_addr_parse(STR("2600::1"), &addr), 0);
+	q.addr = &addr;
+	rules_judge(rs, &q, &a);
+	assert_int_equal(a.reason, v6);
+	q.host = STR("a.example.com");
+	rules_judge(rs, &q, &a);
+	assert_int_equal(a.reason, named);
+	rules_judge_name_addr(rs, &q, &a);
+	assert_int_equal(a.reason, named);
+	assert_int_equal(rules_passes(&a), named == REASON_ALLOWED);
+	/* A mapped address is one of IPv4, and a name has no family. */
+	assert_int_equal(ip_addr_parse(STR("::ffff:8.8.8.8"), &addr), 0);
+	rules_judge(rs, &q, &a);
+	assert_true(rules_passes(&a));
+	q.addr = NULL;
+	rules_judge(rs, &q, &a);
+	assert_true(rules_passes(&a));
+	rules_unref(rs);
+}
+
+/* OPS-06: dialling and answers alike, whatever rule would permit it. */
+static void ipv6_off_shuts_the_family_for_every_rule(void **state)
+{
+	(void)state;
+	expect_v6("[dns]\nipv6 = off\n[allow a]\nhosts = a.example.com\n"
+		  "[allow b]\naddresses = 2600::/16\nreason = x\n",
+		  REASON_IPV6_OFF, REASON_IPV6_OFF);
+	expect_v6("[policy]\nname = p\nmode = observe\n"
+		  "[dns]\nipv6 = off\n[allow a]\nhosts = a.example.com\n",
+		  REASON_IPV6_OFF, REASON_IPV6_OFF);
+	expect_v6("[dns]\nipv6 = auto\n[allow a]\nhosts = a.example.com\n"
+		  "[allow b]\naddresses = 2600::/16\nreason = x\n",
+		  REASON_ALLOWED, REASON_ALLOWED);
+}
+
+static void names_have_ipv6_as_policy_or_host_say(void **state)
+{
+	static const struct {
+		const char *text;
+		bool without, with, unknown;
+	} cases[] = {
+		{ "", false, true, true },
+		{ "[dns]\nipv6 = auto\n", false, true, true },
+		{ "[dns]\nipv6 = on\n", true, true, true },
+		{ "[dns]\nipv6 = off\n", false, false, false },
+	};
+	const struct ip_hosts none = { .no_ipv6 = true }, some = { .n = 0 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ruleset *rs = compile_good(cases[i].text);
+
+		assert_int_equal(rules_has_ipv6(rs, &none), cases[i].without);
+		assert_int_equal(rules_has_ipv6(rs, &some), cases[i].with);
+		assert_int_equal(rules_has_ipv6(rs, NULL), cases[i].unknown);
+		rules_unref(rs);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,6 +295,8 @@ int main(void)
 		cmocka_unit_test(nothing_that_is_used_is_warned_of),
 		cmocka_unit_test(shown_it_is_the_same_policy),
 		cmocka_unit_test(a_difference_in_types_is_told),
+		cmocka_unit_test(ipv6_off_shuts_the_family_for_every_rule),
+		cmocka_unit_test(names_have_ipv6_as_policy_or_host_say),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
