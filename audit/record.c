@@ -281,7 +281,9 @@ static void put_totals(struct line *l, const struct record *r)
 	if (r->dur_ms >= 0 && r->event != RECORD_FLOW_OPEN &&
 	    r->event != RECORD_RUN_START && r->event != RECORD_LOG_GAP)
 		json_int(&l->j, "dur_ms", r->dur_ms);
-	if (r->count > 1 || r->event == RECORD_LOG_GAP)
+	/* Of a question even one: it came on top of those recorded before. */
+	if (r->count > 1 || r->event == RECORD_LOG_GAP ||
+	    (r->count == 1 && r->event == RECORD_DNS))
 		json_uint(&l->j, "count", r->count);
 	if (r->event == RECORD_POLICY) {
 		json_uint(&l->j, "flows_kept", r->flows_kept);

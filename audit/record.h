@@ -82,7 +82,7 @@ struct record {
 	size_t nanswers;
 	uint64_t bytes_up, bytes_down;	/* close and http */
 	int64_t dur_ms;		/* -1: none */
-	uint32_t count;		/* collapsed equals; 0 and 1 mean one */
+	uint32_t count;		/* equals that it stands for; 0: itself alone */
 	uint32_t flows_kept, flows_ended;	/* policy_reload: open flows */
 	struct str error;	/* policy_reload_failed: place, fault and mend */
 };

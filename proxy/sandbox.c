@@ -237,6 +237,7 @@ void sandbox_set_policy(struct sandbox *s, struct ruleset *rules,
 	s->rules = rules;
 	s->tenant = sandbox_tenant(s);
 	sandbox_policy_label(rules, label);
+	dns_door_flush_records(s->dns);
 	audit_sink_set_policy(s->sink, &labels);
 	sandbox_rejudge(s, REASON_POLICY_RELOAD, ret);
 	rules_unref(old);

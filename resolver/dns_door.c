@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "resolver/dns_query.h"
+#include "resolver/dns_repeats.h"
 #include "rules/rules.h"
 
 /* One label only: a dotted one could hide a name that the policy allows. */
@@ -61,6 +62,10 @@ static struct dns_door *door_alloc(const struct dns_door_config *config)
 	d->magic = DNS_DOOR_MAGIC;
 	d->base = config->base;
 	d->resolver = config->resolver;
+	if (dns_door_open_repeats(d) != 0) {
+		mem_free(d);
+		return NULL;
+	}
 	d->rules = rules_ref(config->rules);
 	d->names = config->names;
 	d->sink = config->sink;
@@ -99,11 +104,18 @@ int dns_door_new(const struct dns_door_config *config, struct dns_door **ret)
 	return 0;
 }
 
+void dns_door_flush_records(struct dns_door *d)
+{
+	dns_repeats_flush(d->repeats);
+}
+
 void dns_door_set_rules(struct dns_door *d, struct ruleset *rules,
 			uint64_t tenant)
 {
 	struct ruleset *old = d->rules;
 
+	/* Counts speak of the old rules, and borrow from them. */
+	dns_door_flush_records(d);
 	d->rules = rules_ref(rules);
 	d->tenant = tenant;
 	/* What waits borrows from the old rules until it was judged again. */
@@ -121,6 +133,7 @@ void dns_door_free(struct dns_door *d)
 	}
 	dns_query_drop_all(d);
 	dns_conn_end_all(d);
+	dns_door_shut_repeats(d);
 	rules_unref(d->rules);
 	d->magic = 0;
 	mem_free(d);

@@ -4,6 +4,7 @@
  *
  *	dns_udp.c, dns_tcp.c	bytes in, bytes out
  *	dns_query.c		what becomes of one question
+ *	dns_query_record.c	the records, and those that repeat others
  *	dns_local.c		what is answered without asking anybody
  *	dns_door.c		birth and end of the whole
  */
@@ -63,6 +64,9 @@ struct dns_door {
 	unsigned nqueries;
 	struct dns_batch *batch;	/* while a UDP wake-up collects replies */
 	unsigned batch_udp;		/* whose */
+	struct dns_repeats *repeats;	/* questions that come again */
+	struct event repeats_ev;
+	bool repeats_watched;		/* the timer runs */
 };
 
 /* Who asked, and how the reply gets there. */
@@ -75,6 +79,10 @@ struct dns_client {
 	struct dns_conn *conn;		/* TCP; NULL once it is gone */
 	struct list conn_node;		/* on conn->queries */
 };
+
+/* dns_query_record.c */
+NODISCARD int dns_door_open_repeats(struct dns_door *d);
+void dns_door_shut_repeats(struct dns_door *d);	/* half built is fine */
 
 /* dns_udp.c */
 NODISCARD int dns_udp_open(struct dns_door *d, unsigned which, int fd);

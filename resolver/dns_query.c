@@ -129,7 +129,7 @@ bool dns_query_start(struct dns_door *d, const uint8_t *msg, size_t n,
 	q.client = *client;
 	list_init(&q.node);
 	list_init(&q.client.conn_node);
-	id_new(&q.id);
+	dns_query_identify(&q);
 	q.start_ms = clock_mono_ms();
 	if (verdict != DNS_PARSE_OK)
 		dns_query_deny(&q, rcodes[verdict], REASON_QUERY_MALFORMED);

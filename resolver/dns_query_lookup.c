@@ -143,6 +143,16 @@ static void query_give(struct dns_query *q)
 	dns_query_allow(q, REASON_ALLOWED);
 }
 
+void dns_query_stamp(struct dns_query *q)
+{
+	struct ip_addr same;
+
+	if (name_map_is_synthetic(&q->result.addr))
+		REQUIRE(name_map_give(q->door->names, host_name_str(&q->host),
+				      (enum ip_family)q->result.addr.family,
+				      &q->id, &same) == 0);
+}
+
 /* The other family is known: does the name live on in it? */
 static void query_on_sibling(struct dns_query *q,
 			     const struct resolver_answer *a)

@@ -5,6 +5,7 @@
  *	dns_query.c		states, events, beginning and end
  *	dns_query_judge.c	what policy and local names say
  *	dns_query_lookup.c	asking the world, and what its answer comes to
+ *	dns_query_record.c	the record, or one more count on another
  *	dns_query_reply.c	the record, then the reply
  */
 #ifndef RESOLVER_DNS_QUERY_OWN_H
@@ -60,6 +61,8 @@ struct dns_query {
 	struct dns_question q;
 	struct host_name host;
 	struct id id;
+	bool borrowed;			/* the id of an earlier one, so far */
+	uint64_t hash;			/* dns_repeat_hash() */
 	int64_t start_ms;
 	struct rules_answer verdict;	/* on the name */
 	struct resolver_lookup *lookup;	/* while it waits */
@@ -94,6 +97,18 @@ void dns_query_deny_name(struct dns_query *q, enum rules_name_verdict v);
 void dns_query_resolve(struct dns_query *q);
 /* It waits no longer; its lookup has ended or was cancelled. */
 void dns_query_wake(struct dns_query *q);
+
+/* The name was given with another id than q->id: say so where it is kept. */
+void dns_query_stamp(struct dns_query *q);
+
+/* --- dns_query_record.c ------------------------------------------------------- */
+
+/* At birth: an id, that of the last one which asked the same if there is one. */
+void dns_query_identify(struct dns_query *q);
+/* One that no other record has. */
+void dns_query_own_id(struct dns_query *q);
+/* Write @r, or count it.  0, or what audit_post() says. */
+NODISCARD int dns_query_record(struct dns_query *q, struct record *r);
 
 /* --- dns_query_reply.c -------------------------------------------------------- */
 

@@ -28,7 +28,7 @@ static void query_fill_record(const struct dns_query *q, const char *qtype,
 		.qtype = q->q.has_question ? qtype : NULL,
 		.rcode = (int)r->rcode,
 		.answers = has_addr ? &r->addr : NULL, .nanswers = has_addr,
-		.dur_ms = clock_mono_ms() - q->start_ms,
+		.dur_ms = q->kept ? clock_mono_ms() - q->start_ms : 0,
 	};
 }
 
@@ -88,7 +88,7 @@ void dns_query_reply(struct dns_query *q)
 	struct record record;
 
 	query_fill_record(q, dns_type_text(q->q.type, type), &record);
-	if (audit_post(q->door->sink, &record) != 0) {
+	if (dns_query_record(q, &record) != 0) {
 		q->result = (struct dns_result){
 			.rcode = DNS_SERVFAIL, .act = RECORD_DENY,
 			.reason = REASON_AUDIT_UNAVAILABLE,
@@ -106,6 +106,7 @@ void dns_query_drop(struct dns_query *q)
 	q->result = (struct dns_result){
 		.act = RECORD_ERROR, .reason = REASON_RUN_ENDED,
 	};
+	dns_query_own_id(q);
 	query_fill_record(q, dns_type_text(q->q.type, type), &record);
 	record.rcode = -1;
 	audit_tell(q->door->sink, &record);

@@ -12,8 +12,10 @@ noinst_LIBRARIES += %D%/libresolver.a
 	%D%/dns_query.c %D%/dns_query.h %D%/dns_query_own.h \
 	%D%/dns_query_judge.c \
 	%D%/dns_query_lookup.c \
+	%D%/dns_query_record.c \
 	%D%/dns_query_reply.c \
 	%D%/dns_rdata.c %D%/dns_rdata.h \
+	%D%/dns_repeats.c %D%/dns_repeats.h \
 	%D%/dns_tcp.c \
 	%D%/dns_udp.c \
 	%D%/dns_upstream.c %D%/dns_upstream.h \

@@ -133,6 +133,11 @@ struct dns_door;
 
 NODISCARD int dns_door_new(const struct dns_door_config *config,
 			   struct dns_door **ret);
+/*
+ * Questions that repeat others within seconds are counted, and told of in one
+ * record: write it now.  To be called before the records' policy changes.
+ */
+void dns_door_flush_records(struct dns_door *d);
 /**
  * dns_door_set_rules() - Another policy from now on
  * @rules:	the door takes a reference of its own

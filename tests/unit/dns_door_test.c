@@ -33,7 +33,8 @@ static void an_allowed_name_gets_its_synthetic_addresses(void **state)
 	ask(&r, "API.example.com", DNS_TYPE_A);
 	assert_addr(&r.addr, "198.18.1.0");
 	assert_int_equal(fake_count(upstream), 2);
-	assert_int_equal(count_records("\n"), 3);
+	/* The last one repeats the first. */
+	assert_int_equal(count_records("\n"), 2);
 }
 
 static void dns_02_a_denied_name_leads_to_no_packet(void **state)

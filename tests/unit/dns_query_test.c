@@ -4,7 +4,12 @@
  */
 #include "tests/unit/dns_door_lab.h"
 
+#include <event2/event.h>
+
+#include "base/clock.h"
+#include "base/id.h"
 #include "base/mem.h"
+#include "resolver/dns_repeats.h"
 
 static void a_question_that_there_is_no_memory_to_keep_is_told_so(void **state)
 {
@@ -46,11 +51,150 @@ static void what_is_known_is_answered_though_as_many_wait_as_may(void **state)
 	assert_int_equal(r.answers, 1);
 }
 
+/* --- questions that come again ---------------------------------------------- */
+
+static void id_of_name(const char *name, char text[ID_TEXT_SIZE])
+{
+	struct id id;
+
+	assert_true(name_map_question(names, str_from(name), &id));
+	id_text(&id, text);
+}
+
+static void repeats_are_one_record_with_the_id_that_flows_name(void **state)
+{
+	char first[ID_TEXT_SIZE], now[ID_TEXT_SIZE];
+	struct reply r;
+
+	(void)state;
+	ask(&r, "api.example.com", DNS_TYPE_A);
+	id_of_name("api.example.com", first);
+	assert_int_equal(count_records(first), 1);
+	for (int i = 0; i < 3; i++) {
+		ask(&r, "api.example.com", DNS_TYPE_A);
+		assert_int_equal(r.answers, 1);
+		ask(&r, "denied.example.net", DNS_TYPE_A);
+		assert_int_equal(r.rcode, DNS_NXDOMAIN);
+	}
+	assert_int_equal(count_records("\n"), 2);
+	id_of_name("api.example.com", now);
+	assert_string_equal(now, first);
+	dns_door_flush_records(door);
+	assert_int_equal(count_records("\n"), 4);
+	assert_int_equal(count_records(first), 2);
+	assert_int_equal(count_records("\"count\":3"), 1);
+	LAST("\"count\":2", "\"denied.example.net\"", "\"host_not_allowed\"",
+	     "\"deny\"", "\"rcode\":3", ASKED);
+	/* What comes later is recorded at once again, under an id of its own. */
+	ask(&r, "api.example.com", DNS_TYPE_A);
+	id_of_name("api.example.com", now);
+	assert_string_not_equal(now, first);
+	assert_int_equal(count_records(now), 1);
+}
+
+static void the_doors_timer_tells_of_repeats(void **state)
+{
+	int64_t now = clock_mono_ms();
+	struct reply r;
+
+	(void)state;
+	ask(&r, "denied.example.net", DNS_TYPE_A);
+	ask(&r, "denied.example.net", DNS_TYPE_A);
+	assert_true(event_pending(&door->repeats_ev, EV_TIMEOUT, NULL));
+	event_active(&door->repeats_ev, EV_TIMEOUT, 0);
+	turn_idle();
+	assert_int_equal(count_records("\"count\""), 0);
+	clock_test_set_ms(now + 2 * DNS_REPEAT_MS);
+	event_active(&door->repeats_ev, EV_TIMEOUT, 0);
+	turn_idle();
+	clock_test_set_ms(-1);
+	LAST("\"count\":1", "\"denied.example.net\"");
+	assert_false(event_pending(&door->repeats_ev, EV_TIMEOUT, NULL));
+}
+
+static void questions_that_waited_together_are_one_record(void **state)
+{
+	char id[ID_TEXT_SIZE];
+	struct reply r;
+	struct msg m;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		question(&m, "api.example.com", DNS_TYPE_A, true);
+		assert_int_equal(send(client, m.p, m.n, 0), m.n);
+	}
+	for (unsigned i = 0; i < 3; i++)
+		receive(client, &r);
+	assert_int_equal(fake_count(upstream), 1);
+	id_of_name("api.example.com", id);
+	assert_int_equal(count_records(id), 1);
+	assert_int_equal(count_records("\n"), 1);
+	dns_door_flush_records(door);
+	assert_int_equal(count_records("\"count\":2"), 1);
+}
+
+/* DNS-32: the id that the name was given with is that of the record. */
+static void another_answer_to_the_same_words_has_its_own_id(void **state)
+{
+	struct ip_endpoint server = { .port = 5300 };
+	char id[ID_TEXT_SIZE];
+	struct reply r;
+
+	(void)state;
+	assert_int_equal(resolver_set_servers(resolver, NULL, 0), 0);
+	ask(&r, "api.example.com", DNS_TYPE_A);
+	assert_int_equal(r.rcode, DNS_SERVFAIL);
+	LAST("\"dns_failed\"");
+	assert_int_equal(ip_addr_parse(STR("127.0.0.1"), &server.addr), 0);
+	assert_int_equal(resolver_set_servers(resolver, &server, 1), 0);
+	ask(&r, "api.example.com", DNS_TYPE_A);
+	assert_int_equal(r.answers, 1);
+	id_of_name("api.example.com", id);
+	LAST("\"allow\"", id);
+	assert_int_equal(count_records(id), 1);
+	ask(&r, "api.example.com", DNS_TYPE_A);
+	assert_int_equal(count_records("\n"), 2);
+}
+
+static void counts_are_told_under_the_policy_that_they_are_of(void **state)
+{
+	struct ruleset *other = compile("[policy]\nname = none\n");
+	struct reply r;
+
+	(void)state;
+	ask(&r, "api.example.com", DNS_TYPE_A);
+	ask(&r, "api.example.com", DNS_TYPE_A);
+	dns_door_set_rules(door, other, 77);
+	rules_unref(other);
+	LAST("\"count\":1", "\"allow\"", "\"api.example.com\"");
+	ask(&r, "api.example.com", DNS_TYPE_A);
+	assert_int_equal(r.rcode, DNS_NXDOMAIN);
+	LAST("\"deny\"", "\"api.example.com\"");
+}
+
+static void a_door_that_shuts_tells_of_repeats(void **state)
+{
+	struct reply r;
+
+	(void)state;
+	ask(&r, "denied.example.net", DNS_TYPE_A);
+	ask(&r, "denied.example.net", DNS_TYPE_A);
+	dns_door_free(door);
+	door = NULL;
+	LAST("\"count\":1", "\"denied.example.net\"");
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		DOOR_TEST(a_question_that_there_is_no_memory_to_keep_is_told_so),
 		DOOR_TEST(what_is_known_is_answered_though_as_many_wait_as_may),
+		DOOR_TEST(repeats_are_one_record_with_the_id_that_flows_name),
+		DOOR_TEST(the_doors_timer_tells_of_repeats),
+		DOOR_TEST(questions_that_waited_together_are_one_record),
+		DOOR_TEST(another_answer_to_the_same_words_has_its_own_id),
+		DOOR_TEST(counts_are_told_under_the_policy_that_they_are_of),
+		DOOR_TEST(a_door_that_shuts_tells_of_repeats),
 	};
 	int failed;
 

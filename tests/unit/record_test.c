@@ -150,6 +150,15 @@ static void a_question_has_its_answers_and_its_code(void **state)
 	assert_null(json_object_get(o, "dst_port"));
 	assert_null(json_object_get(o, "transport"));
 	json_decref(o);
+	/* One repetition is one more than the record before. */
+	r.count = 1;
+	o = parsed(&r);
+	assert_int_equal(json_integer_value(json_object_get(o, "count")), 1);
+	json_decref(o);
+	r.count = 0;
+	o = parsed(&r);
+	assert_null(json_object_get(o, "count"));
+	json_decref(o);
 }
 
 static void a_close_says_its_bytes_even_when_none(void **state)

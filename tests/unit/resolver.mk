@@ -88,3 +88,9 @@ TESTS += %D%/dns_query_test
 %C%_dns_query_test_SOURCES = %D%/dns_query_test.c $(DOOR_TEST_LAB)
 %C%_dns_query_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
 %C%_dns_query_test_LDADD = $(DOOR_TEST_LIBS)
+
+check_PROGRAMS += %D%/dns_repeats_test
+TESTS += %D%/dns_repeats_test
+%C%_dns_repeats_test_SOURCES = %D%/dns_repeats_test.c
+%C%_dns_repeats_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
+%C%_dns_repeats_test_LDADD = $(RESOLVER_TEST_LIBS)
