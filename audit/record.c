@@ -193,12 +193,38 @@ static void put_addr(struct line *l, const char *key, const struct ip_addr *a)
 
 static void put_labels(struct line *l, const struct record_labels *labels)
 {
+	if (labels->members.n) {
+		json_members(&l->j, labels->members);
+		l->cut |= labels->members_cut;
+		return;
+	}
 	put_word(l, "policy", labels->policy, POLICY_MAX);
 	if (labels->generation)
 		json_uint(&l->j, "gen", labels->generation);
 	put_word(l, "mode", labels->mode, WORD_MAX);
 	put_word(l, "run", labels->run, RUN_MAX);
 	put_word(l, "sandbox", labels->sandbox, LABEL_MAX);
+}
+
+static_assert(6 * (POLICY_MAX + WORD_MAX + RUN_MAX + LABEL_MAX) + 100 <=
+	      RECORD_LABELS_MAX, "labels always fit");
+
+void record_labels_render(struct record_labels *labels,
+			  char out[RECORD_LABELS_MAX + 1])
+{
+	struct buf text = { out, 0, RECORD_LABELS_MAX, RECORD_LABELS_MAX };
+	struct line l = { .limit = &limits[0] };
+	int err;
+
+	labels->members = STR_NONE;
+	json_begin(&l.j, &text);
+	json_object_begin(&l.j, NULL);
+	put_labels(&l, labels);
+	json_object_end(&l.j);
+	err = json_end(&l.j);
+	REQUIRE(err == 0 && text.n >= 2);
+	labels->members = str_make(out + 1, text.n - 2);
+	labels->members_cut = l.cut;
 }
 
 /* What was decided, why, and by which rule. */

@@ -95,7 +95,14 @@ struct record_labels {
 	const char *policy;	/* "name@sha256:0123456789abcdef" */
 	const char *mode;	/* "enforce" or "observe" */
 	uint32_t generation;	/* of the run's policy, from 1; 0: none */
+	struct str members;	/* record_labels_render() of them; "": not made */
+	bool members_cut;
 };
+
+/* Written many times: have it ready as text.  @out lasts as long as @labels. */
+#define RECORD_LABELS_MAX	1536
+void record_labels_render(struct record_labels *labels,
+			  char out[RECORD_LABELS_MAX + 1]);
 
 /**
  * record_render() - Append one JSON line, newline included

@@ -122,6 +122,7 @@ int audit_sink_new(struct audit_writer *w, int fd,
 		.mode = copy_label(s->mode, sizeof(s->mode), labels->mode),
 		.generation = labels->generation,
 	};
+	record_labels_render(&s->labels, s->members);
 	s->dropping = fd < 0;
 	s->wanted_fd[0] = fd_take(&owned);
 	writer_call(s);
@@ -211,6 +212,7 @@ void audit_sink_set_policy(struct audit_sink *s,
 				      labels->policy);
 	s->labels.mode = copy_label(s->mode, sizeof(s->mode), labels->mode);
 	s->labels.generation = labels->generation;
+	record_labels_render(&s->labels, s->members);
 	sink_unlock(&s->lock);
 }
 

@@ -56,15 +56,17 @@ struct audit_sink {
 	struct list node;		/* audit_writer.sinks */
 	struct buf drain;
 	uint64_t drain_seq;		/* of the last line in @drain */
+	int64_t large_until_ms;		/* large buffers are kept so long */
 	struct dest dest[DESTS];
 	bool known;			/* is in audit_writer.sinks */
 	bool closing;
 	int64_t linger_until_ms;
 
-	/* @labels points into the rest; @policy, @mode and the generation
-	 * change under @lock, the rest never does. */
+	/* @labels points into the rest; @policy, @mode, the generation and
+	 * @members change under @lock, the rest never does. */
 	struct record_labels labels;
 	char run[48], sandbox[72], policy[104], mode[16];
+	char members[RECORD_LABELS_MAX + 1];	/* all of it, as text */
 };
 
 struct audit_writer {

@@ -11,8 +11,12 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-/* A buffer that grew beyond this is given back once it is empty. */
+/*
+ * A buffer that grew beyond this is given back when none was that full for a
+ * while: growing it anew for each burst would cost more than its lines.
+ */
 #define SINK_KEEP_MAX	(32u << 10)
+#define SINK_KEEP_MS	1000
 /* Swaps of one sink in a row before the others have their turn. */
 #define PUMP_ROUNDS	4
 
@@ -43,7 +47,10 @@ static void sink_swap(struct audit_sink *s)
 	size_t i;
 
 	s->written = s->drain_seq;
-	if (empty.cap > SINK_KEEP_MAX) {
+	if (s->fill.n > SINK_KEEP_MAX)
+		s->large_until_ms = clock_mono_ms() + SINK_KEEP_MS;
+	if (empty.cap > SINK_KEEP_MAX &&
+	    clock_mono_ms() >= s->large_until_ms) {
 		buf_done(&empty);
 		empty = BUF_INIT(SINK_QUEUE_MAX);
 	}
@@ -135,6 +142,9 @@ int64_t sink_due_ms(const struct audit_sink *s)
 	int64_t due = s->closing ? s->linger_until_ms : INT64_MAX;
 	size_t i;
 
+	/* One look gives back one buffer, and the next one the other. */
+	if (s->drain.cap > SINK_KEEP_MAX && drain_done(s))
+		due = MIN(due, s->large_until_ms);
 	for (i = 0; i < DESTS; i++)
 		if (s->dest[i].state != DEST_UP)
 			due = MIN(due, s->dest[i].retry_at_ms);

@@ -15,20 +15,27 @@ static void keep_first(struct json *j, int err)
 		j->err = err;
 }
 
-/* Lines are made of many short pieces: most of them find room at once. */
-static void put(struct json *j, struct str s)
+/* Where @n bytes more go, taken as written; NULL once something failed. */
+static char *room(struct json *j, size_t n)
 {
 	struct buf *b = j->out;
+	char *at;
 
+	if (!j->err && (!b->p || n > b->cap - b->n))
+		keep_first(j, buf_reserve(b, n));
 	if (j->err)
-		return;
-	if (b->p && s.n <= b->cap - b->n) {
-		if (s.n)
-			memcpy(b->p + b->n, s.p, s.n);
-		b->n += s.n;
-	} else {
-		keep_first(j, buf_add_str(b, s));
-	}
+		return NULL;
+	at = b->p + b->n;
+	b->n += n;
+	return at;
+}
+
+static void put(struct json *j, struct str s)
+{
+	char *at = s.n ? room(j, s.n) : NULL;
+
+	if (at)
+		memcpy(at, s.p, s.n);
 }
 
 static void put_uint(struct json *j, uint64_t v)
@@ -86,13 +93,13 @@ static void put_escaped(struct json *j, uint32_t cp)
 	}
 }
 
-/* Runs that need no escape are copied at once. */
-static void put_string(struct json *j, struct str s)
+/* Runs that need no escape are copied at once; the first @plain_n bytes do not. */
+static void put_mixed(struct json *j, struct str s, size_t plain_n)
 {
 	size_t plain = 0;
 
 	put(j, STR("\""));
-	for (size_t i = 0; i < s.n && !j->err;) {
+	for (size_t i = plain_n; i < s.n && !j->err;) {
 		uint32_t cp;
 		size_t n;
 
@@ -115,16 +122,47 @@ static void put_string(struct json *j, struct str s)
 	put(j, STR("\""));
 }
 
+static void put_string(struct json *j, struct str s)
+{
+	size_t n = 0;
+	char *at;
+
+	while (n < s.n && is_plain(s.p[n]))
+		n++;
+	if (n < s.n) {
+		put_mixed(j, s, n);
+		return;
+	}
+	at = room(j, n + 2);
+	if (!at)
+		return;
+	at[0] = '"';
+	if (n)
+		memcpy(at + 1, s.p, n);
+	at[n + 1] = '"';
+}
+
 /* The comma that the value needs, and its key. */
 static void start(struct json *j, const char *key)
 {
-	if (j->comma[j->depth])
-		put(j, STR(","));
+	bool comma = j->comma[j->depth];
+	size_t n = key ? strlen(key) : 0;
+	char *at;
+
 	j->comma[j->depth] = true;
-	if (key) {
-		put_string(j, str_from(key));
-		put(j, STR(":"));
-	}
+	if (!comma && !key)
+		return;
+	at = room(j, comma + (key ? n + 3 : 0));
+	if (!at)
+		return;
+	if (comma)
+		*at++ = ',';
+	if (!key)
+		return;
+	*at++ = '"';
+	memcpy(at, key, n);
+	at[n] = '"';
+	at[n + 1] = ':';
 }
 
 static void open(struct json *j, const char *key, struct str bracket)
@@ -185,6 +223,14 @@ void json_str(struct json *j, const char *key, struct str value)
 void json_cstr(struct json *j, const char *key, const char *value)
 {
 	json_str(j, key, str_from(value));
+}
+
+void json_members(struct json *j, struct str members)
+{
+	if (str_empty(members))
+		return;
+	start(j, NULL);
+	put(j, members);
 }
 
 void json_str_opt(struct json *j, const char *key, struct str value)

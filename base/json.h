@@ -29,7 +29,7 @@ struct json {
 void json_begin(struct json *j, struct buf *out);
 NODISCARD int json_end(struct json *j);	/* 0 or the first -errno */
 
-/* @key NULL inside an array and at the top. */
+/* @key NULL inside an array and at the top; else a word, written as it is. */
 void json_object_begin(struct json *j, const char *key);
 void json_object_end(struct json *j);
 void json_array_begin(struct json *j, const char *key);
@@ -40,6 +40,8 @@ void json_uint(struct json *j, const char *key, uint64_t value);
 void json_int(struct json *j, const char *key, int64_t value);
 void json_bool(struct json *j, const char *key, bool value);
 void json_null_value(struct json *j, const char *key);
+/* Members of the object, as another json wrote them, without the brackets. */
+void json_members(struct json *j, struct str members);
 /* Nothing at all when the string is empty. */
 void json_str_opt(struct json *j, const char *key, struct str value);
 

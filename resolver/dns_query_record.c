@@ -76,12 +76,14 @@ static void repeats_watch(struct dns_door *d, int64_t in_ms)
 
 int dns_query_record(struct dns_query *q, struct record *r)
 {
-	const struct dns_repeat_key key = query_key(q);
+	struct dns_repeat_key key = query_key(q);
 	struct dns_door *d = q->door;
 	int64_t now = q->start_ms + MAX(r->dur_ms, 0);
 	struct id first;
 	int err;
 
+	/* Nothing came in between where it was not there at birth. */
+	key.is_new = !q->borrowed && !q->kept;
 	/* What could not be recorded is not counted either. */
 	if (audit_ok(d->sink) &&
 	    dns_repeats_count(d->repeats, &key, r, now, &first)) {

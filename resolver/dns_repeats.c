@@ -126,9 +126,12 @@ uint64_t dns_repeat_hash(const struct dns_repeat_key *key)
 static struct repeat *find(const struct dns_repeats *t,
 			   const struct dns_repeat_key *key)
 {
-	struct hash_node *node = hash_first(&t->table, key->hash);
+	struct hash_node *node;
 
-	for (; node; node = hash_next(node)) {
+	if (key->is_new)
+		return NULL;
+	for (node = hash_first(&t->table, key->hash); node;
+	     node = hash_next(node)) {
 		struct repeat *e = container_of(node, struct repeat, node);
 
 		if (e->type == key->type && e->tcp == key->tcp &&

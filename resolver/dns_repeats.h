@@ -35,6 +35,7 @@ struct dns_repeat_key {
 	bool tcp;
 	struct ip_addr asked;
 	uint64_t hash;		/* dns_repeat_hash() of the rest */
+	bool is_new;		/* known not to be there */
 };
 
 /* Writes a record that is counted; not called when nothing came again. */

@@ -240,8 +240,10 @@ static void the_longest_record_fits_and_says_that_it_was_cut(void **state)
 {
 	static char huge[70000];
 	struct ip_addr answers[500];
-	struct record_labels big = { huge, huge, huge, huge,
-				     UINT32_MAX };
+	struct record_labels big = {
+		.run = huge, .sandbox = huge, .policy = huge, .mode = huge,
+		.generation = UINT32_MAX,
+	};
 	struct buf out = BUF_INIT(RECORD_LINE_MAX);
 	struct record r = flow(RECORD_FLOW_CLOSE);
 	struct str s = str_make(huge, sizeof(huge) - 1);
@@ -298,6 +300,36 @@ static void a_change_of_policy_says_what_became_of_flows_POL_04(void **state)
 	assert_string_equal(text_of(o, "error"), "ci.ini:3: unknown key");
 	assert_null(json_object_get(o, "flows_kept"));
 	json_decref(o);
+}
+
+static void assert_same_line(const struct record_labels *plain)
+{
+	struct buf a = BUF_INIT(RECORD_LINE_MAX), b = BUF_INIT(RECORD_LINE_MAX);
+	struct record_labels ready = *plain;
+	struct record r = flow(RECORD_FLOW_OPEN);
+	char text[RECORD_LABELS_MAX + 1];
+
+	record_labels_render(&ready, text);
+	assert_true(ready.members.n > 0);
+	assert_int_equal(record_render(&r, plain, 1, WALL_US, &a), 0);
+	assert_int_equal(record_render(&r, &ready, 1, WALL_US, &b), 0);
+	assert_true(str_eq(buf_str(&a), buf_str(&b)));
+	buf_done(&a);
+	buf_done(&b);
+}
+
+static void labels_that_were_made_ready_are_written_the_same(void **state)
+{
+	static char huge[400];
+	struct record_labels big = {
+		.run = huge, .sandbox = huge, .policy = huge, .mode = huge,
+		.generation = UINT32_MAX,
+	};
+
+	(void)state;
+	memset(huge, '\x01', sizeof(huge) - 1);
+	assert_same_line(&labels);
+	assert_same_line(&big);
 }
 
 static void a_cut_never_splits_a_character(void **state)
@@ -365,6 +397,8 @@ int main(void)
 			the_longest_record_fits_and_says_that_it_was_cut),
 		cmocka_unit_test(
 		    a_change_of_policy_says_what_became_of_flows_POL_04),
+		cmocka_unit_test(
+		    labels_that_were_made_ready_are_written_the_same),
 		cmocka_unit_test(a_cut_never_splits_a_character),
 		cmocka_unit_test(a_full_buffer_stays_as_it_was),
 		cmocka_unit_test(every_word_is_named_once),
