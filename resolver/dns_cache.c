@@ -2,8 +2,13 @@
 /*
  * dns_cache.c - what the world answered, for a while
  *
- * An entry is one allocation: head, addresses, name, other records.  It stands in a hash
- * table and in a list in the order of last use, whose front is given up first.
+ * An entry is one allocation: head, addresses, name, other records.  It stands
+ * in a hash table and in a list in the order of last use, whose front is given
+ * up first.
+ *
+ * Names that are asked for all the time would have somebody wait each time an
+ * answer runs out.  So one that is asked for in the last tenth of its life says
+ * once that it should be asked anew, and answers on meanwhile.
  */
 #include "resolver/dns_cache.h"
 
@@ -23,6 +28,7 @@ struct entry {
 	enum resolver_type type;
 	enum reason reason;
 	uint32_t ttl_s;
+	int64_t renew_ms;		/* asked for from then on: ask anew */
 	size_t n;
 	struct ip_addr addr[];
 };
@@ -115,8 +121,10 @@ bool dns_cache_get(struct dns_cache *c, uint64_t tenant, struct str name,
 	*ret = (struct resolver_answer){
 		.reason = e->reason, .addr = e->addr, .n = e->n,
 		.rdata = e->rdata,
-		.ttl_s = e->ttl_s,
+		.ttl_s = e->ttl_s, .renew = now_ms >= e->renew_ms,
 	};
+	if (ret->renew)
+		e->renew_ms = INT64_MAX;	/* once is enough */
 	return true;
 }
 
@@ -129,6 +137,20 @@ uint32_t dns_cache_life(enum reason reason, uint32_t ttl_s)
 	return MIN(ttl_s, DNS_TTL_FAILED_S);
 }
 
+static bool is_failure(enum reason reason)
+{
+	return reason != REASON_ALLOWED && reason != REASON_DNS_NXDOMAIN &&
+	       reason != REASON_DNS_NO_ADDRESS;
+}
+
+/* When an answer that is asked for is asked anew: in the last tenth. */
+static int64_t renew_at(enum reason reason, uint32_t life_s, int64_t until_ms)
+{
+	if (reason != REASON_ALLOWED || life_s < DNS_RENEW_LIFE_S)
+		return INT64_MAX;
+	return until_ms - (int64_t)life_s * 1000 / 10;
+}
+
 void dns_cache_put(struct dns_cache *c, uint64_t tenant, struct str name,
 		   enum resolver_type type, int64_t now_ms,
 		   const struct resolver_answer *answer)
@@ -138,9 +160,14 @@ void dns_cache_put(struct dns_cache *c, uint64_t tenant, struct str name,
 	struct entry *e = find(c, hash, tenant, name, type);
 	size_t addrs = answer->n * sizeof(e->addr[0]);
 	size_t bytes = sizeof(*e) + addrs + name.n + answer->rdata.n;
+	int64_t until_ms = now_ms + (int64_t)life * 1000;
 	char *behind;
 
 	REQUIRE(answer->n <= RESOLVER_ADDRS_MAX);
+	/* It was asked anew in vain: what is known still holds. */
+	if (e && is_failure(answer->reason) && e->reason == REASON_ALLOWED &&
+	    now_ms < e->until_ms)
+		return;
 	if (e)
 		entry_drop(c, e);
 	if (life == 0 || bytes > c->budget)
@@ -153,7 +180,8 @@ void dns_cache_put(struct dns_cache *c, uint64_t tenant, struct str name,
 	*e = (struct entry){
 		.tenant = tenant, .type = type, .reason = answer->reason,
 		.ttl_s = life, .n = answer->n, .bytes = bytes,
-		.until_ms = now_ms + (int64_t)life * 1000,
+		.until_ms = until_ms,
+		.renew_ms = renew_at(answer->reason, life, until_ms),
 	};
 	if (addrs)
 		memcpy(e->addr, answer->addr, addrs);

@@ -21,6 +21,7 @@
 #define DNS_TTL_NEGATIVE_S	60	/* at most: no such name, no such type */
 #define DNS_TTL_NO_SOA_S	5	/* the same without an SOA to say */
 #define DNS_TTL_FAILED_S	5	/* failures and timeouts */
+#define DNS_RENEW_LIFE_S	10	/* shorter lives are not renewed early */
 
 struct dns_cache;	/* opaque */
 
@@ -29,7 +30,8 @@ void dns_cache_free(struct dns_cache *c);
 
 /**
  * dns_cache_get() - An answer that has not run out at @now_ms
- * @ret:	addresses are borrowed from the cache, until the next call of it
+ * @ret:	addresses are borrowed from the cache, until the next call of it;
+ *		->renew once, in the last tenth of an answer's life
  * Return: false when there is none
  */
 bool dns_cache_get(struct dns_cache *c, uint64_t tenant, struct str name,
@@ -40,7 +42,8 @@ bool dns_cache_get(struct dns_cache *c, uint64_t tenant, struct str name,
  * dns_cache_put() - Keep @answer for its ttl_s, replacing what was there
  *
  * The life is clamped by the constants above after the answer's reason; a
- * life of 0, an answer over the budget and a lack of memory keep nothing.
+ * life of 0, an answer over the budget and a lack of memory keep nothing.  A
+ * failure does not replace an answer that still holds.
  */
 void dns_cache_put(struct dns_cache *c, uint64_t tenant, struct str name,
 		   enum resolver_type type, int64_t now_ms,

@@ -7,7 +7,8 @@
  * Those who ask the same (tenant, name, type) at the same time share a flight:
  * one question to the world, many lookups that wait for it.  A lookup can be
  * cancelled at any time, from inside a call-back too; its flight goes on and
- * fills the cache.  A flight whose answer ends in a CNAME without addresses
+ * fills the cache.  An answer of the cache that is nearly over begins one for
+ * nobody, before the next one has to wait.  A flight whose answer ends in a CNAME without addresses
  * and without an SOA record (a forwarder that does not follow) asks on for the
  * name at the end, until DNS_CHAIN_MAX links in all.
  */
@@ -25,6 +26,7 @@
 
 #define CACHE_BYTES	(4u << 20)
 #define LOOKUPS_MAX	4096	/* waiting on one worker */
+#define RENEWALS_MAX	64	/* flights of one worker that nobody waited for */
 
 struct flight {
 	struct hash_node node;
@@ -37,6 +39,7 @@ struct flight {
 	size_t text_n;
 	unsigned chain;		/* CNAMEs followed so far */
 	uint32_t ttl_s;		/* smallest so far */
+	bool renewal;		/* begun for nobody */
 	struct list lookups;
 };
 
@@ -53,7 +56,7 @@ struct resolver {
 	struct dns_batch *batch;
 	struct hash_table flights;
 	struct list all;
-	unsigned nlookups;
+	unsigned nlookups, nrenewals;
 };
 
 int resolver_new(struct event_base *base, struct resolver **ret)
@@ -95,6 +98,7 @@ static void lookup_free(struct resolver_lookup *l)
 /* Out of the table: whoever asks from now on does not meet it. */
 static void flight_land(struct flight *f)
 {
+	f->r->nrenewals -= f->renewal;
 	hash_remove(&f->r->flights, &f->node);
 	list_del(&f->all);
 }
@@ -272,11 +276,31 @@ static int flight_start(struct resolver *r, uint64_t tenant, struct str name,
 	return 0;
 }
 
+/*
+ * Whoever asked is allowed to and has an answer; the next one shall have one
+ * too.  Nobody waits for it, so that it may as well not be asked.
+ */
+static void flight_renew(struct resolver *r, const struct resolver_key *key)
+{
+	struct flight *f;
+
+	if (r->nrenewals >= RENEWALS_MAX ||
+	    flight_find(r, key->tenant, key->name, key->type) ||
+	    flight_start(r, key->tenant, key->name, key->type, &f) != 0)
+		return;
+	f->renewal = true;
+	r->nrenewals++;
+}
+
 bool resolver_cached(struct resolver *r, const struct resolver_key *key,
 		     struct resolver_answer *ret)
 {
-	return dns_cache_get(r->cache, key->tenant, key->name, key->type,
-			     clock_mono_ms(), ret);
+	if (!dns_cache_get(r->cache, key->tenant, key->name, key->type,
+			   clock_mono_ms(), ret))
+		return false;
+	if (ret->renew)
+		flight_renew(r, key);
+	return true;
 }
 
 int resolver_start(struct resolver *r, const struct resolver_key *key,

@@ -40,6 +40,7 @@ struct resolver_answer {
 	size_t n;
 	struct str rdata;	/* of another type; borrowed: dns_rdata_next() */
 	uint32_t ttl_s;		/* smallest of the chain, clamped */
+	bool renew;		/* of the cache alone: it should be asked anew */
 };
 
 struct resolver;

@@ -58,6 +58,58 @@ static void an_answer_is_kept_until_its_time_is_up(void **state)
 	dns_cache_free(c);
 }
 
+static bool wants_renewal(struct dns_cache *c, int64_t now_ms)
+{
+	struct resolver_answer got;
+
+	assert_true(dns_cache_get(c, 1, NAME, RESOLVER_A, now_ms, &got));
+	return got.renew;
+}
+
+static void what_is_asked_for_near_its_end_is_renewed_once(void **state)
+{
+	struct dns_cache *c = cache(1 << 16);
+
+	(void)state;
+	put(c, REASON_ALLOWED, 100);
+	assert_false(wants_renewal(c, 1000));
+	assert_false(wants_renewal(c, 90999));
+	assert_true(wants_renewal(c, 91000));
+	assert_false(wants_renewal(c, 91001));
+	assert_false(wants_renewal(c, 100999));
+	put(c, REASON_ALLOWED, 100);
+	assert_true(wants_renewal(c, 100999));
+	/* Short lives, and what is not there, would only cost questions. */
+	put(c, REASON_ALLOWED, DNS_RENEW_LIFE_S - 1);
+	assert_false(wants_renewal(c, DNS_RENEW_LIFE_S * 1000 - 1));
+	put(c, REASON_DNS_NXDOMAIN, 60);
+	assert_false(wants_renewal(c, 60999));
+	dns_cache_free(c);
+}
+
+static void a_failure_does_not_replace_what_still_holds(void **state)
+{
+	struct dns_cache *c = cache(1 << 16);
+	struct resolver_answer got, failure = {
+		.reason = REASON_DNS_TIMEOUT, .ttl_s = 5,
+	};
+
+	(void)state;
+	put(c, REASON_ALLOWED, 100);
+	dns_cache_put(c, 1, NAME, RESOLVER_A, 95000, &failure);
+	assert_true(dns_cache_get(c, 1, NAME, RESOLVER_A, 100999, &got));
+	assert_int_equal(got.reason, REASON_ALLOWED);
+	/* It is over by then; and a name that is gone is gone at once. */
+	dns_cache_put(c, 1, NAME, RESOLVER_A, 101000, &failure);
+	assert_true(dns_cache_get(c, 1, NAME, RESOLVER_A, 101001, &got));
+	assert_int_equal(got.reason, REASON_DNS_TIMEOUT);
+	put(c, REASON_ALLOWED, 100);
+	put(c, REASON_DNS_NXDOMAIN, 60);
+	assert_true(dns_cache_get(c, 1, NAME, RESOLVER_A, 2000, &got));
+	assert_int_equal(got.reason, REASON_DNS_NXDOMAIN);
+	dns_cache_free(c);
+}
+
 static void tenant_and_type_are_part_of_the_key(void **state)
 {
 	struct dns_cache *c = cache(1 << 16);
@@ -195,6 +247,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_answer_is_kept_until_its_time_is_up),
+		cmocka_unit_test(
+			what_is_asked_for_near_its_end_is_renewed_once),
+		cmocka_unit_test(a_failure_does_not_replace_what_still_holds),
 		cmocka_unit_test(tenant_and_type_are_part_of_the_key),
 		cmocka_unit_test(
 			dns_23_no_and_failure_are_kept_for_a_short_time_only),

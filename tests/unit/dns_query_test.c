@@ -51,6 +51,57 @@ static void what_is_known_is_answered_though_as_many_wait_as_may(void **state)
 	assert_int_equal(r.answers, 1);
 }
 
+/* --- the cache ---------------------------------------------------------------- */
+
+static void a_name_in_use_is_asked_anew_before_it_runs_out(void **state)
+{
+	int64_t start = clock_mono_ms();
+	struct reply r;
+
+	(void)state;
+	clock_test_set_ms(start);
+	ask(&r, "api.example.com", DNS_TYPE_A);
+	clock_test_set_ms(start + 269000);
+	ask(&r, "api.example.com", DNS_TYPE_A);
+	turn_idle();
+	assert_int_equal(fake_count(upstream), 1);
+	clock_test_set_ms(start + 271000);
+	for (int i = 0; i < 3; i++) {
+		ask(&r, "api.example.com", DNS_TYPE_A);
+		/* The time that is left tells nothing. */
+		assert_int_equal(r.ttl, 60);
+	}
+	while (fake_count(upstream) < 2 || resolver_sockets(resolver) > 0)
+		turn();
+	/* The first answer is over, and nobody has to wait. */
+	clock_test_set_ms(start + 301000);
+	hold = true;
+	ask(&r, "api.example.com", DNS_TYPE_A);
+	assert_int_equal(r.answers, 1);
+	assert_int_equal(fake_count(upstream), 2);
+	clock_test_set_ms(-1);
+}
+
+static void a_name_that_policy_denies_by_now_is_not_asked_anew(void **state)
+{
+	struct ruleset *other = compile("[policy]\nname = none\n");
+	int64_t start = clock_mono_ms();
+	struct reply r;
+
+	(void)state;
+	clock_test_set_ms(start);
+	ask(&r, "api.example.com", DNS_TYPE_A);
+	dns_door_set_rules(door, other, 77);
+	rules_unref(other);
+	clock_test_set_ms(start + 290000);
+	ask(&r, "api.example.com", DNS_TYPE_A);
+	assert_int_equal(r.rcode, DNS_NXDOMAIN);
+	turn_idle();
+	assert_int_equal(fake_count(upstream), 1);
+	assert_int_equal(resolver_sockets(resolver), 0);
+	clock_test_set_ms(-1);
+}
+
 /* --- questions that come again ---------------------------------------------- */
 
 static void id_of_name(const char *name, char text[ID_TEXT_SIZE])
@@ -189,6 +240,9 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		DOOR_TEST(a_question_that_there_is_no_memory_to_keep_is_told_so),
 		DOOR_TEST(what_is_known_is_answered_though_as_many_wait_as_may),
+		DOOR_TEST(a_name_in_use_is_asked_anew_before_it_runs_out),
+		DOOR_TEST(
+		 a_name_that_policy_denies_by_now_is_not_asked_anew),
 		DOOR_TEST(repeats_are_one_record_with_the_id_that_flows_name),
 		DOOR_TEST(the_doors_timer_tells_of_repeats),
 		DOOR_TEST(questions_that_waited_together_are_one_record),
