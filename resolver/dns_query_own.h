@@ -23,6 +23,7 @@
 #include "resolver/dns_door.h"
 #include "resolver/dns_msg.h"
 #include "resolver/dns_query.h"
+#include "resolver/dns_repeats.h"
 #include "rules/host_name.h"
 #include "rules/rules.h"
 
@@ -63,6 +64,7 @@ struct dns_query {
 	struct id id;
 	bool borrowed;			/* the id of an earlier one, so far */
 	uint64_t hash;			/* dns_repeat_hash() */
+	struct dns_repeat_found found;	/* of that, at birth */
 	int64_t start_ms;
 	struct rules_answer verdict;	/* on the name */
 	struct resolver_lookup *lookup;	/* while it waits */

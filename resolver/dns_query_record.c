@@ -40,7 +40,8 @@ void dns_query_identify(struct dns_query *q)
 	struct dns_repeat_key key = query_key(q);
 
 	key.hash = q->hash = dns_repeat_hash(&key);
-	q->borrowed = dns_repeats_find(q->door->repeats, &key, &q->id);
+	q->borrowed = dns_repeats_find(q->door->repeats, &key, &q->id,
+				       &q->found);
 	if (!q->borrowed)
 		id_new(&q->id);
 }
@@ -76,17 +77,16 @@ static void repeats_watch(struct dns_door *d, int64_t in_ms)
 
 int dns_query_record(struct dns_query *q, struct record *r)
 {
-	struct dns_repeat_key key = query_key(q);
+	const struct dns_repeat_key key = query_key(q);
 	struct dns_door *d = q->door;
 	int64_t now = q->start_ms + MAX(r->dur_ms, 0);
 	struct id first;
 	int err;
 
-	/* Nothing came in between where it was not there at birth. */
-	key.is_new = !q->borrowed && !q->kept;
+	(void)dns_repeats_close(d->repeats, now);
 	/* What could not be recorded is not counted either. */
 	if (audit_ok(d->sink) &&
-	    dns_repeats_count(d->repeats, &key, r, now, &first)) {
+	    dns_repeats_count(d->repeats, &key, &q->found, r, &first)) {
 		query_rename(q, &first);
 		return 0;
 	}
@@ -95,7 +95,7 @@ int dns_query_record(struct dns_query *q, struct record *r)
 	err = audit_post(d->sink, r);
 	if (err)
 		return err;
-	dns_repeats_add(d->repeats, &key, r, now);
+	dns_repeats_add(d->repeats, &key, &q->found, r, now);
 	if (!d->repeats_watched)
 		repeats_watch(d, DNS_REPEAT_MS);
 	return 0;

@@ -38,6 +38,7 @@ struct repeat {
 struct dns_repeats {
 	struct hash_table table;
 	struct list order;		/* oldest first */
+	uint64_t changes;		/* entries that came or went */
 	size_t bytes, budget;
 	dns_repeats_fn *fn;
 	void *arg;
@@ -66,6 +67,7 @@ static void repeat_drop(struct dns_repeats *t, struct repeat *e)
 {
 	hash_remove(&t->table, &e->node);
 	list_del(&e->order);
+	t->changes++;
 	t->bytes -= e->bytes;
 	mem_free(e);
 }
@@ -126,12 +128,9 @@ uint64_t dns_repeat_hash(const struct dns_repeat_key *key)
 static struct repeat *find(const struct dns_repeats *t,
 			   const struct dns_repeat_key *key)
 {
-	struct hash_node *node;
+	struct hash_node *node = hash_first(&t->table, key->hash);
 
-	if (key->is_new)
-		return NULL;
-	for (node = hash_first(&t->table, key->hash); node;
-	     node = hash_next(node)) {
+	for (; node; node = hash_next(node)) {
 		struct repeat *e = container_of(node, struct repeat, node);
 
 		if (e->type == key->type && e->tcp == key->tcp &&
@@ -143,13 +142,24 @@ static struct repeat *find(const struct dns_repeats *t,
 }
 
 bool dns_repeats_find(const struct dns_repeats *t,
-		      const struct dns_repeat_key *key, struct id *ret)
+		      const struct dns_repeat_key *key, struct id *ret,
+		      struct dns_repeat_found *ret_found)
 {
-	const struct repeat *e = find(t, key);
+	struct repeat *e = find(t, key);
 
+	*ret_found = (struct dns_repeat_found){ e, t->changes };
 	if (e)
 		*ret = e->id;
 	return e;
+}
+
+static struct repeat *find_again(const struct dns_repeats *t,
+				 const struct dns_repeat_key *key,
+				 struct dns_repeat_found *found)
+{
+	if (found->changes != t->changes)
+		*found = (struct dns_repeat_found){ find(t, key), t->changes };
+	return found->entry;
 }
 
 static bool same_rule(const char *a, const char *b)
@@ -173,12 +183,11 @@ static bool is_equal(const struct repeat *e, const struct record *r)
 }
 
 bool dns_repeats_count(struct dns_repeats *t, const struct dns_repeat_key *key,
-		       const struct record *r, int64_t now_ms, struct id *ret)
+		       struct dns_repeat_found *found, const struct record *r,
+		       struct id *ret)
 {
-	struct repeat *e;
+	struct repeat *e = find_again(t, key, found);
 
-	(void)dns_repeats_close(t, now_ms);
-	e = find(t, key);
 	if (!e || !is_equal(e, r) || e->count == UINT32_MAX)
 		return false;
 	e->count++;
@@ -187,9 +196,10 @@ bool dns_repeats_count(struct dns_repeats *t, const struct dns_repeat_key *key,
 }
 
 void dns_repeats_add(struct dns_repeats *t, const struct dns_repeat_key *key,
-		     const struct record *r, int64_t now_ms)
+		     struct dns_repeat_found *found, const struct record *r,
+		     int64_t now_ms)
 {
-	struct repeat *e = find(t, key);
+	struct repeat *e = find_again(t, key, found);
 	size_t answers = r->nanswers * sizeof(e->answers[0]);
 	size_t bytes = sizeof(*e) + answers + key->name.n;
 
@@ -214,6 +224,7 @@ void dns_repeats_add(struct dns_repeats *t, const struct dns_repeat_key *key,
 	e->name = str_make((char *)e->answers + answers, key->name.n);
 	list_add(&t->order, &e->order);
 	hash_add(&t->table, &e->node, key->hash);
+	t->changes++;
 	t->bytes += bytes;
 }
 

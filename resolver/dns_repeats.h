@@ -27,6 +27,7 @@
 #define DNS_REPEATS_BYTES	(256u << 10)	/* of one sandbox */
 
 struct dns_repeats;	/* opaque */
+struct repeat;		/* opaque */
 
 /* Which question it is; how it was answered is compared apart from this. */
 struct dns_repeat_key {
@@ -35,7 +36,12 @@ struct dns_repeat_key {
 	bool tcp;
 	struct ip_addr asked;
 	uint64_t hash;		/* dns_repeat_hash() of the rest */
-	bool is_new;		/* known not to be there */
+};
+
+/* What was found, as long as nothing was added or removed since. */
+struct dns_repeat_found {
+	struct repeat *entry;	/* NULL: nothing */
+	uint64_t changes;
 };
 
 /* Writes a record that is counted; not called when nothing came again. */
@@ -47,17 +53,24 @@ void dns_repeats_free(struct dns_repeats *t);	/* flush it before */
 
 uint64_t dns_repeat_hash(const struct dns_repeat_key *key);
 
-/* The id under which this question stands, whatever its answer was. */
+/**
+ * dns_repeats_find() - Does this question stand recorded, whatever its answer?
+ * @ret:	the id of that record
+ * @ret_found:	set in any case; spares the calls below another search
+ */
 bool dns_repeats_find(const struct dns_repeats *t,
-		      const struct dns_repeat_key *key, struct id *ret);
+		      const struct dns_repeat_key *key, struct id *ret,
+		      struct dns_repeat_found *ret_found);
 
 /**
  * dns_repeats_count() - Is @r, which answers @key, what stands recorded?
+ * @found:	of dns_repeats_find() with that key, at any time before
  * @ret:	the id of that record
  * Return: true: counted; false: it has to be recorded, and then added
  */
 bool dns_repeats_count(struct dns_repeats *t, const struct dns_repeat_key *key,
-		       const struct record *r, int64_t now_ms, struct id *ret);
+		       struct dns_repeat_found *found, const struct record *r,
+		       struct id *ret);
 
 /**
  * dns_repeats_add() - @r was recorded; its equals are counted from now on
@@ -67,7 +80,8 @@ bool dns_repeats_count(struct dns_repeats *t, const struct dns_repeat_key *key,
  * will be recorded.
  */
 void dns_repeats_add(struct dns_repeats *t, const struct dns_repeat_key *key,
-		     const struct record *r, int64_t now_ms);
+		     struct dns_repeat_found *found, const struct record *r,
+		     int64_t now_ms);
 
 /**
  * dns_repeats_close() - Write the counts of what is over at @now_ms

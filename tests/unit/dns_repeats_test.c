@@ -75,11 +75,40 @@ static struct record record_of(const char *name, unsigned char id)
 	};
 }
 
+/* Was it there, and under which id? */
+static bool finds(const struct dns_repeat_key *key, struct id *ret)
+{
+	struct dns_repeat_found found;
+
+	return dns_repeats_find(table, key, ret, &found);
+}
+
+static bool count_at(const struct dns_repeat_key *key, const struct record *r,
+		     int64_t now_ms, struct id *ret)
+{
+	struct dns_repeat_found found;
+	struct id id;
+
+	(void)dns_repeats_find(table, key, &id, &found);
+	(void)dns_repeats_close(table, now_ms);
+	return dns_repeats_count(table, key, &found, r, ret);
+}
+
 static bool counts(const struct dns_repeat_key *key, const struct record *r)
 {
 	struct id id;
 
-	return dns_repeats_count(table, key, r, START + 1, &id);
+	return count_at(key, r, START + 1, &id);
+}
+
+static void add(const struct dns_repeat_key *key, const struct record *r,
+		int64_t now_ms)
+{
+	struct dns_repeat_found found;
+	struct id id;
+
+	(void)dns_repeats_find(table, key, &id, &found);
+	dns_repeats_add(table, key, &found, r, now_ms);
 }
 
 static void equals_are_told_of_once_when_their_time_is_over(void **state)
@@ -92,13 +121,13 @@ static void equals_are_told_of_once_when_their_time_is_over(void **state)
 	(void)state;
 	r.answers = &answer;
 	r.nanswers = 1;
-	assert_false(dns_repeats_find(table, &key, &id));
+	assert_false(finds(&key, &id));
 	assert_false(counts(&key, &r));
-	dns_repeats_add(table, &key, &r, START);
+	add(&key, &r, START);
 	for (int i = 1; i <= 3; i++)
-		assert_true(dns_repeats_count(table, &key, &r, START + i, &id));
+		assert_true(count_at(&key, &r, START + i, &id));
 	assert_int_equal(id.b[0], 7);
-	assert_true(dns_repeats_find(table, &key, &id));
+	assert_true(finds(&key, &id));
 	assert_int_equal(dns_repeats_close(table, START + DNS_REPEAT_MS - 1),
 			 START + DNS_REPEAT_MS);
 	assert_int_equal(tellings, 0);
@@ -114,7 +143,7 @@ static void equals_are_told_of_once_when_their_time_is_over(void **state)
 	assert_int_equal(told.nanswers, 1);
 	assert_true(ip_addr_eq(&told_answer, &answer));
 	/* The next one is a first one again. */
-	assert_false(dns_repeats_find(table, &key, &id));
+	assert_false(finds(&key, &id));
 	assert_int_equal(dns_repeats_bytes(table), 0);
 }
 
@@ -124,7 +153,7 @@ static void what_did_not_come_again_is_not_told_of(void **state)
 	struct record r = record_of("api.example.com", 7);
 
 	(void)state;
-	dns_repeats_add(table, &key, &r, START);
+	add(&key, &r, START);
 	assert_int_equal(dns_repeats_close(table, START + DNS_REPEAT_MS), -1);
 	assert_int_equal(tellings, 0);
 }
@@ -137,10 +166,9 @@ static void a_count_after_its_time_begins_anew(void **state)
 	struct id id;
 
 	(void)state;
-	dns_repeats_add(table, &key, &r, START);
+	add(&key, &r, START);
 	assert_true(counts(&key, &r));
-	assert_false(dns_repeats_count(table, &key, &r, START + DNS_REPEAT_MS,
-				       &id));
+	assert_false(count_at(&key, &r, START + DNS_REPEAT_MS, &id));
 	assert_int_equal(tellings, 1);
 	assert_int_equal(told.count, 1);
 }
@@ -154,7 +182,7 @@ static void another_question_or_answer_is_no_equal(void **state)
 	(void)state;
 	r.answers = &answer;
 	r.nanswers = 1;
-	dns_repeats_add(table, &key, &r, START);
+	add(&key, &r, START);
 	assert_true(counts(&key, &r));
 	other = key;
 	other.type = 28;
@@ -187,11 +215,31 @@ static void another_question_or_answer_is_no_equal(void **state)
 	/* What it is answered now takes its place; the count is not lost. */
 	DIFFERS(rcode, 3);
 	differs.id.b[0] = 8;
-	dns_repeats_add(table, &key, &differs, START + 2);
+	add(&key, &differs, START + 2);
 	assert_int_equal(tellings, 1);
 	assert_int_equal(told.count, 2);
 	assert_int_equal(told.id.b[0], 7);
 	assert_true(counts(&key, &differs));
+}
+
+/* A question that waited: others came and went since it was born. */
+static void what_was_found_before_others_came_is_looked_for_again(void **state)
+{
+	struct dns_repeat_key key = key_of("api.example.com");
+	struct record r = record_of("api.example.com", 7);
+	struct dns_repeat_found before, after;
+	struct id id;
+
+	(void)state;
+	assert_false(dns_repeats_find(table, &key, &id, &before));
+	add(&key, &r, START);
+	assert_true(dns_repeats_count(table, &key, &before, &r, &id));
+	assert_int_equal(id.b[0], 7);
+	assert_true(dns_repeats_find(table, &key, &id, &after));
+	dns_repeats_flush(table);
+	assert_false(dns_repeats_count(table, &key, &after, &r, &id));
+	dns_repeats_add(table, &key, &before, &r, START);
+	assert_true(counts(&key, &r));
 }
 
 static void bytes_are_bounded_and_the_oldest_goes_first(void **state)
@@ -201,13 +249,13 @@ static void bytes_are_bounded_and_the_oldest_goes_first(void **state)
 	char name[64];
 
 	(void)state;
-	dns_repeats_add(table, &key, &r, START);
+	add(&key, &r, START);
 	assert_true(counts(&key, &r));
 	for (unsigned i = 0; i < 20000; i++) {
 		snprintf(name, sizeof(name), "n%u.example.com", i);
 		key = key_of(name);
 		r = record_of(name, 9);
-		dns_repeats_add(table, &key, &r, START);
+		add(&key, &r, START);
 		assert_true(dns_repeats_bytes(table) <= DNS_REPEATS_BYTES);
 	}
 	assert_int_equal(tellings, 1);
@@ -226,10 +274,10 @@ static void without_memory_nothing_is_counted(void **state)
 
 	(void)state;
 	mem_test_fail_at(1);
-	dns_repeats_add(table, &key, &r, START);
+	add(&key, &r, START);
 	mem_test_fail_at(0);
 	assert_false(counts(&key, &r));
-	dns_repeats_add(table, &key, &r, START);
+	add(&key, &r, START);
 	assert_true(counts(&key, &r));
 }
 
@@ -241,6 +289,7 @@ int main(void)
 		T(what_did_not_come_again_is_not_told_of),
 		T(a_count_after_its_time_begins_anew),
 		T(another_question_or_answer_is_no_equal),
+		T(what_was_found_before_others_came_is_looked_for_again),
 		T(bytes_are_bounded_and_the_oldest_goes_first),
 		T(without_memory_nothing_is_counted),
 	};
