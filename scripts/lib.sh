@@ -9,7 +9,8 @@ build_packages="gcc make autoconf automake pkg-config libevent-dev libc-ares-dev
 	libjansson-dev libidn2-dev libunistring-dev libpsl-dev libcmocka-dev ca-certificates"
 lab_packages="iproute2 nftables openssl util-linux curl python3 python3-dnspython"
 test_packages="clang libclang-rt-14-dev python3-pytest python3-h11 wget git
-	bind9-dnsutils netcat-openbsd openssh-client uidmap procps nodejs strace xz-utils"
+	bind9-dnsutils netcat-openbsd openssh-client uidmap procps nodejs strace
+	xz-utils dnsmasq-base gron musl-tools python3-unbound"
 
 say() {
 	printf '%s: %s\n' "$(basename "$0")" "$*"
