@@ -36,7 +36,6 @@
 #include "proxy/ctl_proto.h"
 #include "rules/rules_load.h"
 
-#define LABEL_DEFAULT	"sandbox"
 #define HOME_DEFAULT	"/tmp/home"
 #define RUNTIME_DIR	"/run/user/sandbox"
 #define STATE_OF_ROOT	"/var/lib/penstock"
@@ -271,7 +270,7 @@ static const char *user_inside(const struct run *r)
 	if (r->opts.map_root)
 		return "root";
 	name = caller_name(geteuid() == 0 ? "SUDO_USER" : "USER");
-	return name && strcmp(name, "root") != 0 ? name : LABEL_DEFAULT;
+	return name && strcmp(name, "root") != 0 ? name : RUN_LABEL_DEFAULT;
 }
 
 static void note(void *arg, const char *line)
@@ -351,7 +350,7 @@ static int launch(struct run *r, char **command)
 		.policy_text = buf_str(&r->policy),
 		.policy_name = r->opts.policy_name,
 		.run_id = r->state.id,
-		.hostname = r->opts.name ? r->opts.name : LABEL_DEFAULT,
+		.hostname = r->opts.name ? r->opts.name : RUN_LABEL_DEFAULT,
 		.user = user_inside(r),
 		.uid = caller_number("SUDO_UID"),
 		.gid = caller_number("SUDO_GID"),

@@ -5,12 +5,16 @@ noinst_LIBRARIES += %D%/libcli.a
 %C%_libcli_a_SOURCES = \
 	%D%/caller.c %D%/caller.h \
 	%D%/cmd.h \
+	%D%/cmd_dns.c \
 	%D%/cmd_doctor.c \
 	%D%/cmd_flows.c \
 	%D%/cmd_policy.c \
 	%D%/cmd_reload.c \
 	%D%/cmd_run.c \
 	%D%/daemon_path.c %D%/daemon_path.h \
+	%D%/dns_ask.c %D%/dns_ask.h \
+	%D%/dns_cmd.h \
+	%D%/dns_explain.c \
 	%D%/odd_name.c %D%/odd_name.h \
 	%D%/opts.c %D%/opts.h \
 	%D%/policy_ask.c %D%/policy_ask.h \
@@ -31,7 +35,8 @@ noinst_LIBRARIES += %D%/libcli.a
 	%D%/text.c %D%/text.h
 
 %C%_penstock_SOURCES = %D%/main.c
-%C%_penstock_LDADD = %D%/libcli.a netns-setup/libnetns.a audit/libaudit.a \
+%C%_penstock_LDADD = %D%/libcli.a netns-setup/libnetns.a resolver/libresolver.a \
+	audit/libaudit.a \
 	rules/librules.a base/libbase.a \
 	$(NETNS_LIBS) $(AUDIT_LIBS) $(RULES_LIBS) $(INIH_LIBS)
 

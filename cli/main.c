@@ -61,6 +61,7 @@ static const struct subcommand {
 	{ "flows", cmd_flows, "what a run reached and was refused, flow by flow" },
 	{ "reload", cmd_reload, "another policy for what runs already" },
 	{ "policy", cmd_policy, "check, explain, test and compare policies" },
+	{ "dns", cmd_dns, "what a name is answered with, and why" },
 	{ "doctor", cmd_doctor, "what this machine can do, and the mend" },
 	{ "version", cmd_version, "print the version" },
 	{ "help", cmd_help, "this text, or that of a subcommand or verb" },
@@ -107,7 +108,7 @@ static int cmd_help(int argc, char **argv)
 	static char help[] = "--help";
 	const struct subcommand *s = argc > 1 ? find(argv[1]) : NULL;
 
-	if (s && s->run == cmd_policy && argc > 2)
+	if (s && (s->run == cmd_policy || s->run == cmd_dns) && argc > 2)
 		return s->run(3, (char *[]){ argv[1], argv[2], help, NULL });
 	if (s && s->run != cmd_help)
 		return s->run(2, (char *[]){ argv[1], help, NULL });

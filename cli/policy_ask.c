@@ -89,12 +89,11 @@ static void target_text(const struct policy_ask *ask, char out[IP_TEXT_SIZE],
 	*ret_host = out;
 }
 
-static int rule_text(const struct rules_answer *a, const struct ruleset *rs,
-		     struct buf *out)
+int policy_rule_text(const struct ruleset *rs, size_t number, struct buf *out)
 {
 	struct rules_rule_info info;
 
-	rules_rule_info(rs, a->rule_number, &info);
+	rules_rule_info(rs, number, &info);
 	return buf_printf(out, "[%s %s], %s:%u", info.deny ? "deny" : "allow",
 			  info.name, info.file, info.line);
 }
@@ -147,7 +146,7 @@ static int needed_port(const struct ruleset *rs, const struct policy_ask *ask,
 	if (!rules_other_port(rs, &q, &other) || is_of_preset(rs, &other))
 		return propose(ask, false, out);
 	e = buf_printf(out, "%u among the 'ports' of ", ask->target.port);
-	return e ? e : rule_text(&other, rs, out);
+	return e ? e : policy_rule_text(rs, other.rule_number, out);
 }
 
 static int needed_address(const struct ruleset *rs,
@@ -170,7 +169,7 @@ static int needed_address(const struct ruleset *rs,
 	else
 		e = buf_printf(out, "'addresses' with %s or its range, and a "
 			       "'reason', in ", text);
-	return e ? e : rule_text(&a->flow, rs, out);
+	return e ? e : policy_rule_text(rs, a->flow.rule_number, out);
 }
 
 static const char *const needed_words[REASONS] = {
@@ -188,6 +187,11 @@ static const char *const needed_words[REASONS] = {
 	[REASON_PROTOCOL_MISMATCH] = "a rule whose 'protocol' is that of the "
 		"URL on this port",
 };
+
+const char *policy_needed_words(enum reason reason)
+{
+	return needed_words[reason];
+}
 
 /* In lines, of which the first goes on where it is shown. */
 static int needed_text(const struct ruleset *rs, const struct policy_ask *ask,
@@ -212,21 +216,26 @@ static int needed_text(const struct ruleset *rs, const struct policy_ask *ask,
 	return needed_address(rs, ask, a, out);
 }
 
-/* Behind "  needed    ": what follows a line stands below it. */
-static int needed_row(const struct ruleset *rs, const struct policy_ask *ask,
-		      const struct policy_answer *a, struct buf *out)
+int policy_needed_row(struct str needed, struct buf *out)
 {
-	CLEANUP(buf_done) struct buf needed = BUF_INIT(NEEDED_MAX);
-	struct str rest, line;
+	struct str line;
 	const char *before = "  needed    ";
-	int e = needed_text(rs, ask, a, &needed);
+	int e = 0;
 
-	rest = buf_str(&needed);
-	while (!e && str_cut(&rest, '\n', &line)) {
+	while (!e && str_cut(&needed, '\n', &line)) {
 		e = buf_printf(out, "%s%.*s\n", before, STR_ARG(line));
 		before = "            ";
 	}
 	return e;
+}
+
+static int needed_row(const struct ruleset *rs, const struct policy_ask *ask,
+		      const struct policy_answer *a, struct buf *out)
+{
+	CLEANUP(buf_done) struct buf needed = BUF_INIT(NEEDED_MAX);
+	int e = needed_text(rs, ask, a, &needed);
+
+	return e ? e : policy_needed_row(buf_str(&needed), out);
 }
 
 static int verdict_line(const struct ruleset *rs,
@@ -242,7 +251,7 @@ static int verdict_line(const struct ruleset *rs,
 		return buf_printf(out, "refused: %s\n", reason_word(a->reason));
 	e = buf_printf(out, "allowed by ");
 	if (!e)
-		e = rule_text(&a->flow, rs, out);
+		e = policy_rule_text(rs, a->flow.rule_number, out);
 	return e ? e : buf_add_char(out, '\n');
 }
 
@@ -257,7 +266,7 @@ static int decided_line(const struct ruleset *rs,
 	rules_rule_info(rs, a->flow.rule_number, &info);
 	e = buf_printf(out, "  rule      ");
 	if (!e)
-		e = rule_text(&a->flow, rs, out);
+		e = policy_rule_text(rs, a->flow.rule_number, out);
 	if (!e && info.reason)
 		e = buf_printf(out, ": %s", info.reason);
 	return e ? e : buf_add_char(out, '\n');
@@ -318,14 +327,13 @@ int policy_answer_text(const struct ruleset *rs, const struct policy_ask *ask,
 
 /* --- JSON --------------------------------------------------------------------- */
 
-static void rule_json(const struct ruleset *rs, const struct rules_answer *a,
-		      struct json *j)
+void policy_rule_json(const struct ruleset *rs, size_t number, struct json *j)
 {
 	struct rules_rule_info info;
 
-	if (a->rule_number == 0)
+	if (number == 0)
 		return;
-	rules_rule_info(rs, a->rule_number, &info);
+	rules_rule_info(rs, number, &info);
 	json_object_begin(j, "rule");
 	json_cstr(j, "name", info.name);
 	json_bool(j, "deny", info.deny);
@@ -371,6 +379,6 @@ void policy_answer_json(const struct ruleset *rs, const struct policy_ask *ask,
 		ip_addr_text(&ask->at, text);
 		json_cstr(j, "address", text);
 	}
-	rule_json(rs, &a->flow, j);
+	policy_rule_json(rs, a->flow.rule_number, j);
 	needed_json(rs, ask, a, j);
 }

@@ -40,4 +40,16 @@ NODISCARD int policy_answer_text(const struct ruleset *rs,
 void policy_answer_json(const struct ruleset *rs, const struct policy_ask *ask,
 			const struct policy_answer *a, struct json *j);
 
+/* --- words that others use, too -------------------------------------------- */
+
+/* "[allow web], agent.ini:4" */
+NODISCARD int policy_rule_text(const struct ruleset *rs, size_t number,
+			       struct buf *out);
+/* As the member "rule"; nothing for number 0. */
+void policy_rule_json(const struct ruleset *rs, size_t number, struct json *j);
+/* What would lift a refusal for @reason; NULL: it depends, or nothing does. */
+const char *policy_needed_words(enum reason reason);
+/* "  needed    " and the lines of @needed, those that follow below it. */
+NODISCARD int policy_needed_row(struct str needed, struct buf *out);
+
 #endif /* CLI_POLICY_ASK_H */

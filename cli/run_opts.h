@@ -11,6 +11,7 @@
 #include "base/compiler.h"
 
 #define RUN_ALLOW_MAX	1024	/* --allow options of one run */
+#define RUN_LABEL_DEFAULT	"sandbox"	/* host name inside */
 #define RUN_PRESETS_MAX	32	/* --preset options */
 
 struct run_opts {

@@ -8,22 +8,10 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "resolver/dns_local.h"
 #include "resolver/dns_query.h"
 #include "resolver/dns_repeats.h"
 #include "rules/rules.h"
-
-/* One label only: a dotted one could hide a name that the policy allows. */
-static void take_hostname(struct dns_door *d, const char *hostname)
-{
-	struct str text = str_from(hostname);
-	struct host_name canonical;
-
-	d->hostname.n = 0;
-	if (host_name_parse(text, &canonical) != 0 ||
-	    str_chr(host_name_str(&canonical), '.') != canonical.n ||
-	    dns_name_from_text(host_name_str(&canonical), &d->hostname) != 0)
-		d->hostname.n = 0;
-}
 
 static void take_nonce(struct dns_door *d, const char *nonce)
 {
@@ -76,7 +64,7 @@ static struct dns_door *door_alloc(const struct dns_door_config *config)
 		d->udp[i].fd = d->tcp[i].fd = -1;
 	list_init(&d->conns);
 	list_init(&d->queries);
-	take_hostname(d, config->hostname);
+	dns_local_hostname(config->hostname, &d->hostname);
 	take_nonce(d, config->nonce);
 	return d;
 }

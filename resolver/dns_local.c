@@ -143,7 +143,7 @@ static bool name_of(const struct dns_local_names *names,
 		*ret = *names->hostname;
 		return ret->n > 0;
 	}
-	return name_map_find(names->map, a, &found, &question) &&
+	return names->map && name_map_find(names->map, a, &found, &question) &&
 	       is_allowed(names, found) &&
 	       dns_name_from_text(found, ret) == 0;
 }
@@ -152,6 +152,8 @@ static void find_reverse(const struct dns_local_names *names, enum reverse how,
 			 const struct ip_addr *a, uint16_t type,
 			 struct dns_local *ret)
 {
+	if (how == REVERSE_WHOLE)
+		ret->behind = *a;
 	if (how == REVERSE_PART)
 		ret->kind = DNS_LOCAL_NODATA;
 	else if (how == REVERSE_BAD || !name_of(names, a, &ret->ptr))
@@ -170,6 +172,18 @@ static bool is_hostname(const struct dns_local_names *names, struct str host)
 	/* One label: its length, its bytes, the root. */
 	return h->n > 0 && host.n == h->b[0] &&
 	       memcmp(host.p, h->b + 1, host.n) == 0;
+}
+
+/* A dotted one could hide a name that the policy allows. */
+void dns_local_hostname(const char *text, struct dns_name *ret)
+{
+	struct host_name canonical;
+
+	ret->n = 0;
+	if (host_name_parse(str_from(text), &canonical) != 0 ||
+	    str_chr(host_name_str(&canonical), '.') != canonical.n ||
+	    dns_name_from_text(host_name_str(&canonical), ret) != 0)
+		ret->n = 0;
 }
 
 void dns_local_find(const struct dns_local_names *names, struct str host,

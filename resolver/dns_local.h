@@ -25,16 +25,20 @@ struct dns_local {
 	bool self_test;
 	struct ip_addr addr;
 	struct dns_name ptr;
+	struct ip_addr behind;	/* of a whole reverse name; IP_NONE: none */
 };
 
 struct dns_local_names {
 	struct str self_test;		/* "<nonce>.penstock.invalid", or empty */
 	const struct dns_name *hostname;	/* one label; .n 0: none */
-	const struct name_map *map;
+	const struct name_map *map;	/* NULL: nothing was given yet */
 	const struct ruleset *rules;	/* in force: a name that they deny by now
 					 * stands behind no address any more */
 	const struct ip_hosts *hosts;	/* this host's own; NULL: not known */
 };
+
+/* The sandbox's own name: one label; one of several is none (.n 0). */
+void dns_local_hostname(const char *text, struct dns_name *ret);
 
 /**
  * dns_local_find() - Is the name ours to answer?

@@ -139,26 +139,48 @@ bool dns_name_eq(const struct dns_name *a, const struct dns_name *b)
 	return a->n == b->n && memcmp(a->b, b->b, a->n) == 0;
 }
 
+static const struct known_type {
+	uint16_t type;
+	const char *text;
+} known_types[] = {
+	{ DNS_TYPE_A, "A" }, { DNS_TYPE_AAAA, "AAAA" },
+	{ DNS_TYPE_HTTPS, "HTTPS" }, { DNS_TYPE_PTR, "PTR" },
+	{ DNS_TYPE_TXT, "TXT" }, { DNS_TYPE_NS, "NS" },
+	{ DNS_TYPE_SOA, "SOA" }, { DNS_TYPE_CNAME, "CNAME" },
+	{ DNS_TYPE_NULL, "NULL" }, { DNS_TYPE_ANY, "ANY" },
+	{ 15, "MX" }, { 33, "SRV" }, { 35, "NAPTR" }, { 43, "DS" },
+	{ 48, "DNSKEY" }, { 52, "TLSA" }, { 64, "SVCB" },
+	{ 251, "IXFR" }, { 252, "AXFR" }, { 257, "CAA" },
+};
+
+int dns_type_from_text(struct str text, uint16_t *ret)
+{
+	struct str prefix = STR("TYPE");
+	unsigned long number;
+
+	for (size_t i = 0; i < ARRAY_SIZE(known_types); i++) {
+		if (str_ieq(text, str_from(known_types[i].text))) {
+			*ret = known_types[i].type;
+			return 0;
+		}
+	}
+	/* RFC 3597 5 */
+	if (text.n <= prefix.n ||
+	    !str_ieq(str_make(text.p, prefix.n), prefix) ||
+	    str_to_uint(str_make(text.p + prefix.n, text.n - prefix.n),
+			UINT16_MAX, &number) != 0)
+		return -EINVAL;
+	*ret = (uint16_t)number;
+	return 0;
+}
+
 const char *dns_type_text(uint16_t type, char out[DNS_TYPE_TEXT_SIZE])
 {
-	static const struct {
-		uint16_t type;
-		const char *text;
-	} known[] = {
-		{ DNS_TYPE_A, "A" }, { DNS_TYPE_AAAA, "AAAA" },
-		{ DNS_TYPE_HTTPS, "HTTPS" }, { DNS_TYPE_PTR, "PTR" },
-		{ DNS_TYPE_TXT, "TXT" }, { DNS_TYPE_NS, "NS" },
-		{ DNS_TYPE_SOA, "SOA" }, { DNS_TYPE_CNAME, "CNAME" },
-		{ DNS_TYPE_NULL, "NULL" }, { DNS_TYPE_ANY, "ANY" },
-		{ 15, "MX" }, { 33, "SRV" }, { 35, "NAPTR" }, { 43, "DS" },
-		{ 48, "DNSKEY" }, { 52, "TLSA" }, { 64, "SVCB" },
-		{ 251, "IXFR" }, { 252, "AXFR" }, { 257, "CAA" },
-	};
 	int n;
 
-	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
-		if (known[i].type == type)
-			return known[i].text;
+	for (size_t i = 0; i < ARRAY_SIZE(known_types); i++) {
+		if (known_types[i].type == type)
+			return known_types[i].text;
 	}
 	n = snprintf(out, DNS_TYPE_TEXT_SIZE, "TYPE%u", (unsigned)type);
 	REQUIRE(n > 0 && n < DNS_TYPE_TEXT_SIZE);
@@ -303,6 +325,21 @@ enum dns_parse dns_question_parse(const uint8_t *msg, size_t n,
 	    !authority_skip(msg, n, &off, dns_get16(msg + 8), ret))
 		return DNS_PARSE_FORMERR;
 	return extra_take(msg, n, off, dns_get16(msg + 10), ret);
+}
+
+void dns_question_about(const struct dns_name *name, uint16_t type,
+			struct dns_question *ret)
+{
+	size_t text_n;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->has_question = true;
+	ret->type = type;
+	ret->klass = DNS_CLASS_IN;
+	ret->name = *name;
+	ret->plain = dns_name_text(name, ret->text, &text_n);
+	ret->text_n = (uint8_t)text_n;
+	ret->udp_size = DNS_PLAIN_SIZE;
 }
 
 /* --- replies ------------------------------------------------------------- */

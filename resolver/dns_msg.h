@@ -94,7 +94,10 @@ bool dns_name_text(const struct dns_name *name, char out[DNS_TEXT_MAX + 1],
 
 bool dns_name_eq(const struct dns_name *a, const struct dns_name *b);
 
-/* "A", "AAAA", "TYPE64" ...; @out is for the numbered ones. */
+/* "A", "AAAA", "TYPE64" ... in any case.  Return: 0 or -EINVAL */
+NODISCARD int dns_type_from_text(struct str text, uint16_t *ret);
+
+/* The same back; @out is for the numbered ones. */
 #define DNS_TYPE_TEXT_SIZE	10
 const char *dns_type_text(uint16_t type, char out[DNS_TYPE_TEXT_SIZE]);
 
@@ -137,6 +140,10 @@ static inline struct str dns_question_text(const struct dns_question *q)
  */
 enum dns_parse dns_question_parse(const uint8_t *msg, size_t n,
 				  struct dns_question *ret);
+
+/* The question that a stub would send for @name in class IN. */
+void dns_question_about(const struct dns_name *name, uint16_t type,
+			struct dns_question *ret);
 
 /* --- replies ------------------------------------------------------------- */
 

@@ -14,7 +14,7 @@ SEES = {
     "resolver": ("base", "rules", "audit"),
     "proxy": ("base", "rules", "audit", "resolver"),
     "netns-setup": ("base", "rules", "audit", "proxy"),
-    "cli": ("base", "rules", "audit", "proxy", "netns-setup"),
+    "cli": ("base", "rules", "audit", "resolver", "proxy", "netns-setup"),
 }
 # What a folder shows: header names, or None for all of them.
 EXPOSED = {
@@ -22,7 +22,7 @@ EXPOSED = {
     "rules": ("rules.h", "rules_bundle.h", "rules_diff.h", "rules_load.h",
               "rules_show.h", "rules_target.h", "host_name.h"),
     "audit": ("record.h", "writer.h", "query.h"),
-    "resolver": ("resolver.h", "name_map.h", "name_pins.h"),
+    "resolver": ("resolver.h", "name_map.h", "name_pins.h", "dns_judge.h"),
     "proxy": ("ctl_proto.h",),
     "netns-setup": ("launch.h",),
     "cli": (),

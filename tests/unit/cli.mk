@@ -7,5 +7,8 @@ TESTS += %D%/cli_test
 	rules/librules.a base/libbase.a \
 	$(NETNS_LIBS) $(AUDIT_LIBS) $(RULES_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
 
-TESTS += %D%/cli_manual_test.py %D%/cli_policy_test.py %D%/cli_policy_tools_test.py %D%/cli_words_test.py
-EXTRA_DIST += %D%/cli_manual_test.py %D%/cli_policy_test.py %D%/cli_policy_tools_test.py %D%/cli_words_test.py
+CLI_CHECKS = %D%/cli_dns_test.py %D%/cli_manual_test.py \
+	%D%/cli_policy_test.py %D%/cli_policy_tools_test.py \
+	%D%/cli_words_test.py
+TESTS += $(CLI_CHECKS)
+EXTRA_DIST += $(CLI_CHECKS)
