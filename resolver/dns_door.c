@@ -60,6 +60,7 @@ static struct dns_door *door_alloc(const struct dns_door_config *config)
 	d->hosts = config->hosts;
 	d->tenant = config->tenant;
 	d->tcp_idle_ms = DNS_TCP_IDLE_MS;
+	d->sifted.max = DNS_RDATA_MAX;
 	for (int i = 0; i < 2; i++)
 		d->udp[i].fd = d->tcp[i].fd = -1;
 	list_init(&d->conns);
@@ -122,6 +123,7 @@ void dns_door_free(struct dns_door *d)
 	dns_query_drop_all(d);
 	dns_conn_end_all(d);
 	dns_door_shut_repeats(d);
+	buf_done(&d->sifted);
 	rules_unref(d->rules);
 	d->magic = 0;
 	mem_free(d);

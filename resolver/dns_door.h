@@ -67,6 +67,7 @@ struct dns_door {
 	struct dns_repeats *repeats;	/* questions that come again */
 	struct event repeats_ev;
 	bool repeats_watched;		/* the timer runs */
+	struct buf sifted;		/* what is left of records, until the reply */
 };
 
 /* Who asked, and how the reply gets there. */

@@ -11,10 +11,14 @@ static bool type_is_refused(uint16_t type)
 	       (type >= DNS_TYPE_META_FIRST && type <= DNS_TYPE_META_LAST);
 }
 
-/* Types that an allowed name has. */
-static bool type_is_on(uint16_t type)
+bool dns_judge_type(const struct ruleset *rules, struct str host,
+		    uint16_t type, int64_t now)
 {
-	return type == DNS_TYPE_A || type == DNS_TYPE_AAAA;
+	const uint32_t bit = rules_type_bit(type);
+
+	if (type == DNS_TYPE_A || type == DNS_TYPE_AAAA)
+		return true;
+	return bit != 0 && (rules_name_types(rules, host, now) & bit);
 }
 
 static void set(struct dns_judgement *j, enum dns_rcode rcode,
@@ -35,6 +39,7 @@ static void judge_local(struct dns_judgement *j)
 		set(j, DNS_NOERROR, REASON_DNS_NO_ADDRESS);
 		return;
 	case DNS_LOCAL_NXDOMAIN:
+	case DNS_LOCAL_REVERSE:
 		set(j, DNS_NXDOMAIN, REASON_DNS_NXDOMAIN);
 		return;
 	case DNS_LOCAL_SHUT:
@@ -71,6 +76,10 @@ static enum dns_judge judge_host(const struct dns_local_names *names,
 				 struct dns_judgement *j)
 {
 	dns_local_find(names, host, type, &j->local);
+	/* The name of a public address is the world's, where PTR is open. */
+	if (j->local.kind == DNS_LOCAL_REVERSE && type == DNS_TYPE_PTR &&
+	    dns_judge_type(names->rules, host, type, now))
+		j->local.kind = DNS_LOCAL_NOT;
 	if (j->local.kind != DNS_LOCAL_NOT) {
 		judge_local(j);
 		return DNS_JUDGE_LOCAL;
@@ -87,7 +96,7 @@ static enum dns_judge judge_host(const struct dns_local_names *names,
 		set(j, DNS_NOERROR, REASON_DNS_NO_ADDRESS);
 		return DNS_JUDGE_NO_IPV6;
 	}
-	if (type_is_on(type))
+	if (dns_judge_type(names->rules, host, type, now))
 		return DNS_JUDGE_WORLD;
 	set(j, DNS_NOERROR, REASON_TYPE_NOT_ALLOWED);
 	return DNS_JUDGE_TYPE_OFF;

@@ -61,6 +61,10 @@ enum rules_name_verdict dns_judge_name(const struct ruleset *rules,
 				       struct str host, int64_t now,
 				       struct rules_answer *ret);
 
+/* Is the type one that an allowed name may be asked for? A and AAAA always. */
+bool dns_judge_type(const struct ruleset *rules, struct str host,
+		    uint16_t type, int64_t now);
+
 /* The rcode of a name that the policy does not allow. */
 enum dns_rcode dns_judge_rcode(const struct ruleset *rules,
 			       enum rules_name_verdict v);

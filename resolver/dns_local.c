@@ -6,7 +6,8 @@
  *	localhost and below		127.0.0.1 and ::1 (RFC 6761 6.3)
  *	the sandbox's own host name	the same
  *	in-addr.arpa, ip6.arpa		loopback, the sandbox's own addresses and
- *					the synthetic ones; nothing else exists
+ *					the synthetic ones; nothing else exists, unless
+ *				a rule opens PTR for a public address
  *	.local, .invalid, .onion, ...	never asked about (host_name_is_local())
  *
  * The reverse trees end here whole: an address that the sandbox puts into a
@@ -157,7 +158,8 @@ static void find_reverse(const struct dns_local_names *names, enum reverse how,
 	if (how == REVERSE_PART)
 		ret->kind = DNS_LOCAL_NODATA;
 	else if (how == REVERSE_BAD || !name_of(names, a, &ret->ptr))
-		ret->kind = DNS_LOCAL_NXDOMAIN;
+		ret->kind = how != REVERSE_BAD && ip_classify(a) == IP_PUBLIC ?
+			DNS_LOCAL_REVERSE : DNS_LOCAL_NXDOMAIN;
 	else
 		ret->kind = type == DNS_TYPE_PTR ? DNS_LOCAL_PTR :
 						   DNS_LOCAL_NODATA;

@@ -17,6 +17,7 @@ enum dns_local_kind {
 	DNS_LOCAL_PTR,
 	DNS_LOCAL_NODATA,	/* ours, but not this type */
 	DNS_LOCAL_NXDOMAIN,	/* in a tree that is ours, and not there */
+	DNS_LOCAL_REVERSE,	/* the same, of a public address */
 	DNS_LOCAL_SHUT,		/* in a tree that the world is never asked about */
 };
 

@@ -388,9 +388,27 @@ static void put_record_head(struct writer *w, unsigned type, uint32_t ttl_s,
 	put16(w, (unsigned)n);
 }
 
-static unsigned put_answers(struct writer *w, const struct dns_reply *r)
+/* Each behind its length, as dns_rdata.h has them. */
+static unsigned put_records(struct writer *w, const struct dns_question *q,
+			    const struct dns_reply *r)
 {
+	const uint8_t *p = (const uint8_t *)r->records.p;
 	unsigned count = 0;
+
+	for (size_t at = 0; at + 2 <= r->records.n; count++) {
+		uint16_t n = dns_get16(p + at);
+
+		put_record_head(w, q->type, r->ttl_s, n);
+		put(w, p + at + 2, n);
+		at += 2 + (size_t)n;
+	}
+	return count;
+}
+
+static unsigned put_answers(struct writer *w, const struct dns_question *q,
+			    const struct dns_reply *r)
+{
+	unsigned count = put_records(w, q, r);
 
 	for (size_t i = 0; i < r->naddr; i++) {
 		bool v4 = r->addr[i].family == IP_V4;
@@ -483,7 +501,7 @@ size_t dns_reply_encode(const struct dns_question *q,
 
 	REQUIRE(limit >= DNS_PLAIN_SIZE);
 	put_header(&w, q, r->rcode, false);
-	answers = put_answers(&w, r);
+	answers = put_answers(&w, q, r);
 	if (r->soa)
 		put_soa(&w, r->soa_ttl_s);
 	if (q->edns)

@@ -152,6 +152,7 @@ struct dns_reply {
 	const struct ip_addr *addr;	/* A or AAAA records, as they are */
 	size_t naddr;
 	const struct dns_name *ptr;	/* a PTR record; NULL: none */
+	struct str records;		/* of the type asked: dns_rdata.h */
 	uint32_t ttl_s;			/* of the answers */
 	bool soa;			/* negative answer that may be kept */
 	uint32_t soa_ttl_s;

@@ -16,6 +16,7 @@
  *   LOOKUP   SIBLING   query_on_answer()       it depends on the other family
  *   SIBLING  REPLY     query_on_sibling()      that is known now
  *   LOOKUP   REPLY     query_rejudge()         the policy changed, and denies it
+ *   LOOKUP   JUDGE     query_rejudge()         the same, its type alone
  *   SIBLING  JUDGE     query_rejudge()         the policy changed: all anew
  *
  * Policy comes first: a name that it denies leads to no packet.  A question
@@ -48,7 +49,8 @@ static const struct {
 	unsigned next;		/* states that may follow, as bits */
 } query_states[] = {
 	[DQ_JUDGE]   = { "judge",   BIT(DQ_LOOKUP) | BIT(DQ_REPLY) },
-	[DQ_LOOKUP]  = { "lookup",  BIT(DQ_SIBLING) | BIT(DQ_REPLY) },
+	[DQ_LOOKUP]  = { "lookup",  BIT(DQ_JUDGE) | BIT(DQ_SIBLING) |
+				    BIT(DQ_REPLY) },
 	[DQ_SIBLING] = { "sibling", BIT(DQ_JUDGE) | BIT(DQ_REPLY) },
 	[DQ_REPLY]   = { "reply",   0 },
 };
@@ -142,7 +144,8 @@ static void query_rejudge(struct dns_query *q)
 {
 	enum rules_name_verdict v = dns_query_ask_rules(q);
 
-	if (v == RULES_NAME_ALLOWED && q->state == DQ_LOOKUP)
+	if (v == RULES_NAME_ALLOWED && q->state == DQ_LOOKUP &&
+	    dns_query_type_is_open(q))
 		return;
 	resolver_cancel(q->lookup);
 	dns_query_wake(q);

@@ -204,7 +204,9 @@ static void query_on_answer(struct dns_query *q,
 {
 	enum reason why = REASON_ADDRESS_NOT_ALLOWED;
 
-	if (a->reason == REASON_ALLOWED) {
+	if (q->q.type != DNS_TYPE_A && q->q.type != DNS_TYPE_AAAA) {
+		dns_query_on_records(q, a);
+	} else if (a->reason == REASON_ALLOWED) {
 		if (any_passes(q, a, &why))
 			query_give(q);
 		else
@@ -240,8 +242,8 @@ void dns_query_resolve(struct dns_query *q)
 		return;
 	}
 	dns_query_set_state(q, DQ_LOOKUP);
-	err = query_ask(q, q->q.type == DNS_TYPE_A ? RESOLVER_A : RESOLVER_AAAA,
-			query_answer_fn, &now);
+	err = query_ask(q, (enum resolver_type)q->q.type, query_answer_fn,
+			&now);
 	if (err == 1)
 		query_on_answer(q, &now);
 	else if (err < 0)

@@ -6,6 +6,7 @@
  *	dns_query_judge.c	what policy and local names say
  *	dns_query_lookup.c	asking the world, and what its answer comes to
  *	dns_query_record.c	the record, or one more count on another
+ *	dns_query_types.c	records that are not addresses
  *	dns_query_reply.c	the record, then the reply
  */
 #ifndef RESOLVER_DNS_QUERY_OWN_H
@@ -46,6 +47,8 @@ struct dns_result {
 	bool internal;
 	struct ip_addr addr;		/* family IP_NONE: none */
 	struct dns_name ptr;		/* .n 0: none */
+	struct str records;		/* of the type asked (dns_rdata.h), good
+					 * until the reply */
 };
 
 /*
@@ -111,6 +114,13 @@ void dns_query_identify(struct dns_query *q);
 void dns_query_own_id(struct dns_query *q);
 /* Write @r, or count it.  0, or what audit_post() says. */
 NODISCARD int dns_query_record(struct dns_query *q, struct record *r);
+
+/* --- dns_query_types.c -------------------------------------------------------- */
+
+/* May the world be asked for records of this type? A and AAAA: always. */
+bool dns_query_type_is_open(const struct dns_query *q);
+/* What the world says to another type than A and AAAA: to DQ_REPLY. */
+void dns_query_on_records(struct dns_query *q, const struct resolver_answer *a);
 
 /* --- dns_query_reply.c -------------------------------------------------------- */
 

@@ -41,15 +41,18 @@ static int result_ede(const struct dns_result *r)
 		ede : -1;
 }
 
-static size_t query_encode(const struct dns_query *q, uint8_t out[REPLY_MAX])
+static size_t query_encode(const struct dns_query *q, size_t limit,
+			   uint8_t *out)
 {
 	const struct dns_result *r = &q->result;
 	bool has_addr = r->addr.family != IP_NONE, has_ptr = r->ptr.n > 0;
-	bool none = r->rcode == DNS_NOERROR && !has_addr && !has_ptr;
+	bool none = r->rcode == DNS_NOERROR && !has_addr && !has_ptr &&
+		    str_empty(r->records);
 	struct dns_reply reply = {
 		.rcode = r->rcode,
 		.addr = &r->addr, .naddr = has_addr,
 		.ptr = has_ptr ? &r->ptr : NULL,
+		.records = r->records,
 		.ttl_s = DNS_DOOR_TTL_S,
 		.soa = none || r->rcode == DNS_NXDOMAIN,
 		.soa_ttl_s = DNS_DOOR_NEGATIVE_TTL_S,
@@ -57,19 +60,35 @@ static size_t query_encode(const struct dns_query *q, uint8_t out[REPLY_MAX])
 		.ede_text = str_from(reason_word(r->reason)),
 	};
 
-	return dns_reply_encode(&q->q, &reply, q->client.tcp ? REPLY_MAX :
-				dns_question_udp_limit(&q->q), out);
+	return dns_reply_encode(&q->q, &reply, limit, out);
+}
+
+/* Records of other types than addresses may take as much as a message does. */
+static void query_send_long(struct dns_query *q)
+{
+	CLEANUP(mem_freep) uint8_t *out = mem_new(DNS_MSG_MAX);
+	uint8_t small[REPLY_MAX];
+	size_t n = out ? query_encode(q, DNS_MSG_MAX, out) :
+			 query_encode(q, REPLY_MAX, small);
+
+	dns_conn_reply(q->client.conn, &q->client.conn_node, out ? out : small,
+		       n);
 }
 
 static void query_send(struct dns_query *q)
 {
+	size_t limit = q->client.tcp ? REPLY_MAX :
+				       dns_question_udp_limit(&q->q);
 	uint8_t out[REPLY_MAX];
-	size_t n = query_encode(q, out);
 
 	if (!q->client.tcp)
-		dns_udp_reply(q->door, &q->client, out, n);
+		dns_udp_reply(q->door, &q->client, out,
+			      query_encode(q, limit, out));
+	else if (q->client.conn && q->result.records.n > 0)
+		query_send_long(q);
 	else if (q->client.conn)
-		dns_conn_reply(q->client.conn, &q->client.conn_node, out, n);
+		dns_conn_reply(q->client.conn, &q->client.conn_node, out,
+			       query_encode(q, limit, out));
 }
 
 /* It is over with it. */

@@ -14,6 +14,7 @@ noinst_LIBRARIES += %D%/libresolver.a
 	%D%/dns_query_lookup.c \
 	%D%/dns_query_record.c \
 	%D%/dns_query_reply.c \
+	%D%/dns_query_types.c \
 	%D%/dns_rdata.c %D%/dns_rdata.h \
 	%D%/dns_repeats.c %D%/dns_repeats.h \
 	%D%/dns_tcp.c \

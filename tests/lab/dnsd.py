@@ -46,6 +46,8 @@ class Zone:
 
     def addresses(self, name, rdtype):
         """What @name has of type @rdtype; None when the name does not exist."""
+        if (name, rdtype) in names.RECORDS:
+            return names.RECORDS[name, rdtype]
         if name in names.CHANGING:
             turn = self.asked.get(name, 0)
             answers = names.CHANGING[name]
@@ -60,6 +62,8 @@ class Zone:
         if name in names.NAMES:
             v4, v6 = names.NAMES[name]
             return {"A": v4, "AAAA": v6}.get(rdtype, [])
+        if any(name == known for known, _ in names.RECORDS):
+            return []
         if any(known.endswith("." + name) for known in names.NAMES):
             return []
         return None

@@ -75,6 +75,17 @@ CHANGING = {
     "rebind-meta.example.com": [[WEB_V4], ["169.254.169.254"]],
 }
 
+# (name, type) -> records of types that a policy can open
+RECORDS = {
+    ("web.example.com", "TXT"): ['"v=spf1 -all"', '"a second one"'],
+    ("web.example.com", "MX"): ["10 api.example.com."],
+    ("web.example.com", "CAA"): ['0 issue "ca.example.com"'],
+    ("web.example.com", "HTTPS"): [
+        '1 . alpn="h2" ipv4hint="10.0.0.5,203.0.113.10" '
+        'ipv6hint="::1" ech="AAAA"'],
+    ("_sip._tcp.example.com", "SRV"): ["1 2 5060 api.example.com."],
+}
+
 LATE_S = {"late.example.com": (0.5, [WEB_V4])}
 NEVER = {"never.example.com"}
 SERVFAIL_AAAA = {"half.example.com": [WEB_V4]}

@@ -49,6 +49,40 @@ static void zone_add(struct fake_records *r, const struct fake_ask *ask,
 		fake_add_a(r, owner, addr, 300);
 }
 
+/* Records of the types that a policy can open, below "types". */
+static bool zone_records(struct fake_records *r, const struct fake_ask *ask)
+{
+	static const struct {
+		unsigned type;
+		const char *data;
+		size_t n;
+	} table[] = {
+#define DATA(type, text)	{ type, text, sizeof(text) - 1 }
+		DATA(DNS_TYPE_TXT, "\5hello"),
+		DATA(DNS_TYPE_TXT, "\5world\0"),
+		/* Its name points to the asked one, behind the header. */
+		DATA(DNS_TYPE_MX, "\0\12\4mail\xc0\x0c"),
+		DATA(DNS_TYPE_HTTPS, "\0\1\0\0\3\0\2\x1f\x90\0\4\0\4\12\0\0\1"
+				     "\0\5\0\2xy"),
+		DATA(DNS_TYPE_PTR, "\4name\7example\0"),
+#undef DATA
+	};
+	const char *name = ask->q.text;
+
+	if (strcmp(name, "types.example.com") != 0 &&
+	    !strstr(name, ".in-addr.arpa") &&
+	    strcmp(name, "large.example.com") != 0)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		unsigned times = name[0] == 'l' ? 400 : 1;
+
+		for (; table[i].type == ask->q.type && times > 0; times--)
+			fake_add(r, name, ask->q.type, 300, table[i].data,
+				 table[i].n);
+	}
+	return true;
+}
+
 void zone(void *arg, const struct fake_ask *ask)
 {
 	static const struct {
@@ -80,6 +114,10 @@ void zone(void *arg, const struct fake_ask *ask)
 	if (!strcmp(name, "fail.example.com") ||
 	    (!strcmp(name, "fail6.example.com") && ask->q.type != DNS_TYPE_A)) {
 		fake_answer(ask, &r, DNS_SERVFAIL);
+		return;
+	}
+	if (zone_records(&r, ask)) {
+		fake_answer(ask, &r, DNS_NOERROR);
 		return;
 	}
 	if (!strcmp(name, "mixed.example.com")) {

@@ -83,6 +83,12 @@ EXTRA_DIST += %D%/dns_oracle_test.py
 %C%_dns_oracle_CPPFLAGS = $(AM_CPPFLAGS)
 %C%_dns_oracle_LDADD = resolver/libresolver.a base/libbase.a $(BASE_LIBS)
 
+check_PROGRAMS += %D%/dns_door_types_test
+TESTS += %D%/dns_door_types_test
+%C%_dns_door_types_test_SOURCES = %D%/dns_door_types_test.c $(DOOR_TEST_LAB)
+%C%_dns_door_types_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
+%C%_dns_door_types_test_LDADD = $(DOOR_TEST_LIBS)
+
 check_PROGRAMS += %D%/dns_query_test
 TESTS += %D%/dns_query_test
 %C%_dns_query_test_SOURCES = %D%/dns_query_test.c $(DOOR_TEST_LAB)
