@@ -27,6 +27,7 @@
 #define FLAG_CD		0x0010
 #define OPT_DO		0x8000
 #define OPTION_EDE	15
+#define OPT_SIZE	11	/* of one without options */
 
 /* --- names ----------------------------------------------------------------- */
 
@@ -426,6 +427,28 @@ static unsigned put_answers(struct writer *w, const struct dns_question *q,
 	return count;
 }
 
+/*
+ * As many whole addresses as leave @spare bytes.  A client that takes TC to
+ * heart asks again by TCP; musl before 1.2.4 knows none and takes what is there.
+ */
+static unsigned put_some(struct writer *w, const struct dns_question *q,
+			 const struct dns_reply *r, size_t spare)
+{
+	unsigned count = 0;
+
+	for (size_t i = 0; i < r->naddr; i++) {
+		struct dns_reply one = {
+			.addr = &r->addr[i], .naddr = 1, .ttl_s = r->ttl_s,
+		};
+		size_t size = 12 + (r->addr[i].family == IP_V4 ? 4 : 16);
+
+		if (size + spare > w->cap - w->n)
+			break;
+		count += put_answers(w, q, &one);
+	}
+	return count;
+}
+
 static void put_soa(struct writer *w, uint32_t ttl_s)
 {
 	static const uint8_t mname[] = "\010penstock\007invalid";
@@ -514,6 +537,8 @@ size_t dns_reply_encode(const struct dns_question *q,
 	/* Header, one question and a bare OPT always fit in 512. */
 	w = (struct writer){ .p = out, .cap = limit };
 	put_header(&w, q, r->rcode, true);
+	answers = put_some(&w, q, r, q->edns ? OPT_SIZE : 0);
+	dns_put16(out + 6, (uint16_t)answers);
 	if (q->edns)
 		put_opt(&w, &bare, q->dnssec_ok);
 	return w.n;

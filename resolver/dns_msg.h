@@ -165,8 +165,8 @@ size_t dns_question_udp_limit(const struct dns_question *q);
 
 /**
  * dns_reply_encode() - Write the reply to @q
- * @limit:	at least DNS_PLAIN_SIZE; a reply that is longer is sent without
- *		its records and with TC set
+ * @limit:	at least DNS_PLAIN_SIZE; of a reply that is longer, as many
+ *		addresses are sent as fit, with TC set
  * @out:	room for @limit bytes
  * Return: bytes written
  */
