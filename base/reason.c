@@ -57,6 +57,11 @@ static const struct reason_info reasons[] = {
 		"name_mismatch", REASON_POLICY, 403,
 		"http_request_denied", SOCKS_NOT_ALLOWED, EDE_PROHIBITED,
 		"the TLS server name is not the host that was asked for" },
+	[REASON_NAME_AMBIGUOUS] = {
+		"name_ambiguous", REASON_POLICY, 403,
+		"http_request_denied", SOCKS_NOT_ALLOWED, EDE_PROHIBITED,
+		"several names have this address, the policy differs between "
+		"them, and nothing shows which one is meant" },
 	[REASON_HOST_MISMATCH] = {
 		"host_mismatch", REASON_POLICY, 403,
 		"http_request_denied", SOCKS_NOT_ALLOWED, EDE_PROHIBITED,

@@ -32,6 +32,7 @@ enum reason {
 	REASON_PROTOCOL_NOT_ALLOWED,
 	REASON_PROTOCOL_MISMATCH,	/* first bytes against the rule */
 	REASON_NAME_MISMATCH,		/* SNI is not the name that was asked */
+	REASON_NAME_AMBIGUOUS,		/* which of an address' names is meant? */
 	REASON_HOST_MISMATCH,		/* Host is not the request target */
 	REASON_SNI_MISSING,
 	REASON_SNI_INVALID,

@@ -53,6 +53,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "proxy/conn_names.h"
 #include "proxy/conn_own.h"
 #include "proxy/dial.h"
 #include "proxy/forward.h"
@@ -300,6 +301,7 @@ static void conn_release(struct conn *c, enum reason why)
 {
 	dial_cancel(c->dial);
 	c->dial = NULL;
+	conn_names_release(c);
 	if (c->relay)
 		conn_take_relay(c);
 	if (c->forward && !c->forward_over)

@@ -9,6 +9,7 @@
  * first (TUN-04).
  */
 #include "proxy/conn.h"
+#include "proxy/conn_names.h"
 #include "proxy/conn_own.h"
 #include "proxy/http1.h"
 
@@ -49,6 +50,8 @@ static enum reason connect_judge(struct conn *c, const struct http1_head *head)
 	why = connect_fault(head, &t);
 	if (why != REASON_ALLOWED)
 		return why;
+	if (meant == REASON_ALLOWED)
+		meant = conn_names_connect(c);
 	if (meant != REASON_ALLOWED)
 		return meant;
 	conn_target_judge(c, &c->target, &c->answer);

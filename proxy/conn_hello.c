@@ -10,11 +10,17 @@
  *	a name		sni_missing		must be that name
  *	an address	fine			must be a name that the rules
  *						permit at that address
+ *	one of several	sni_missing		must be one of them that passes
+ *	names (CONNECT)
  *	(first bytes)	the address decides	is the name, judged as such
+ *
+ * An address that the rules permit as it is needs no SNI, also where it stands
+ * for a name.
  */
 #include <assert.h>
 
 #include "base/clock.h"
+#include "proxy/conn_names.h"
 #include "proxy/conn_own.h"
 #include "proxy/relay_pool.h"
 #include "proxy/sniff.h"
@@ -86,7 +92,10 @@ static enum reason hello_judge(struct conn *c,
 		return hello->has_sni ? literal_named(c, hello) :
 					REASON_ALLOWED;
 	if (!hello->has_sni)
-		return REASON_SNI_MISSING;
+		return conn_names_literal_passes(c) ? REASON_ALLOWED :
+						      REASON_SNI_MISSING;
+	if (c->target.alone)
+		return conn_names_pick(c, &hello->sni);
 	return str_eq(host_name_str(&hello->sni),
 		      host_name_str(&c->target.name)) ?
 		       REASON_ALLOWED : REASON_NAME_MISMATCH;
@@ -129,7 +138,8 @@ void conn_on_hello(struct conn *c, bool end)
 		break;
 	case SNIFF_BAD:
 		/* Nothing that could have named it: the address decides. */
-		if (c->by_first_bytes && !rules_passes(&c->answer))
+		if (c->by_first_bytes && !rules_passes(&c->answer) &&
+		    c->answer.reason != REASON_SNI_MISSING)
 			why = c->answer.reason;
 		conn_refuse(c, why);
 		break;

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "proxy/conn.h"
+#include "proxy/conn_names.h"
 #include "proxy/conn_own.h"
 #include "proxy/dial.h"
 #include "proxy/forward.h"
@@ -30,11 +31,12 @@ static enum reason http_target(const struct conn *c,
 
 	why = conn_target_set(c->s, f->kind == HOST_NAME ? &f->name : NULL,
 			      &f->addr, f->port, ret, ret_dns);
+	if (why != REASON_ALLOWED || ret->name.n)
+		return why;
 	/* A Host that is an address can only be the one that was asked for. */
-	if (why == REASON_ALLOWED && c->by_first_bytes && ret->name.n == 0 &&
-	    !ip_addr_eq(&ret->addr, &c->asked.addr))
-		why = REASON_HOST_MISMATCH;
-	return why;
+	if (c->by_first_bytes && !ip_addr_eq(&ret->addr, &c->asked.addr))
+		return REASON_HOST_MISMATCH;
+	return conn_names_settle(c, ret, ret_dns);
 }
 
 static void http_judge(void *arg, const struct forward_target *f,
@@ -145,6 +147,22 @@ static void http_net_closed(void *arg, enum reason why, uint64_t bytes_up,
 	conn_record_end(c, why);
 }
 
+/* The target of the flow that is open, or what the address leads to. */
+static bool http_name_behind(const struct conn *c, struct record *r,
+			     struct conn_target *ret)
+{
+	if (c->target.name.n && c->target.port == r->dst.port &&
+	    ip_addr_eq(&c->target.wish, &r->dst.addr)) {
+		*ret = c->target;
+		return true;
+	}
+	return conn_target_set(c->s, NULL, &r->dst.addr, r->dst.port, ret,
+			       &r->dns) == REASON_ALLOWED &&
+	       (ret->name.n ||
+		conn_names_settle(c, ret, &r->dns) == REASON_ALLOWED) &&
+	       ret->name.n;
+}
+
 static void http_record(void *arg, struct record *r)
 {
 	struct conn *c = arg;
@@ -153,8 +171,7 @@ static void http_record(void *arg, struct record *r)
 
 	/* The engine does not know that an address can be a name. */
 	if (r->host.n == 0 && r->dst.addr.family != IP_NONE &&
-	    conn_target_set(c->s, NULL, &r->dst.addr, r->dst.port, &t,
-			    &r->dns) == REASON_ALLOWED && t.name.n) {
+	    http_name_behind(c, r, &t)) {
 		r->host = host_name_str(&t.name);
 		r->dst.addr = (struct ip_addr){ .family = IP_NONE };
 	}

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/fd.h"
+#include "proxy/conn_names.h"
 #include "proxy/conn_own.h"
 #include "proxy/dial.h"
 #include "proxy/relay.h"
@@ -84,6 +85,11 @@ int conn_dial_target(struct conn *c)
 {
 	struct worker *w = c->s->worker;
 	const struct conn_target *t = &c->target;
+	/* Of a name's own addresses, the one that was asked for goes first: if
+	 * it was given for the name, whatever the name has by now. */
+	const struct ip_addr wish = ip_addr_unmapped(
+		t->wish.family != IP_NONE ? &t->wish : &c->asked.addr);
+	bool pinned = conn_names_hold(c, &wish);
 	const struct dial_config config = {
 		.base = w->base,
 		.resolver = w->resolver,
@@ -91,9 +97,10 @@ int conn_dial_target(struct conn *c)
 		.hosts = &w->hosts,
 		.tenant = c->s->tenant,
 		.host = host_name_str(&t->name),
-		/* Of a name's own addresses, the one that was asked for. */
-		.addr = t->name.n ? c->asked.addr : t->addr,
-		.prefer = (enum ip_family)c->asked.addr.family,
+		.addr = t->name.n ? wish : t->addr,
+		.use = t->alone ? DIAL_ADDR_ALONE :
+		       pinned ? DIAL_ADDR_FIRST : DIAL_ADDR_IF_ITS_OWN,
+		.prefer = (enum ip_family)wish.family,
 		/* With "auto" a dial without a route fails at once, and says so. */
 		.v4_only = rules_dns(c->rules)->ipv6 == RULES_IPV6_OFF,
 		.port = t->port,

@@ -4,6 +4,7 @@
  *
  *	conn.c			states, events, beginning and end
  *	conn_target.c		which name or address, and is it permitted?
+ *	conn_names.c		the names that a real address may stand for
  *	conn_transparent.c	what did the program ask for, and may it?
  *	conn_explicit.c		the same of a CONNECT
  *	conn_hello.c		do the first bytes agree? (TLS)
@@ -37,6 +38,7 @@ struct dial;
 struct dial_result;
 struct forward;
 struct forward_target;
+struct name_pin;
 struct relay;
 
 #define CONN_MAGIC		0x434f4e4eu	/* "CONN" */
@@ -70,6 +72,8 @@ enum conn_state {
 struct conn_target {
 	struct host_name name;		/* n == 0: none */
 	struct ip_addr addr;		/* the literal; with a name: none */
+	struct ip_addr wish;		/* the real address that led to the name */
+	bool alone;			/* no other of the name's may be dialled */
 	uint16_t port;
 };
 
@@ -91,6 +95,8 @@ struct conn {
 	bool by_first_bytes;		/* only they can name what is meant */
 	bool established;		/* the 200 to a CONNECT was sent */
 	bool rules_changed;		/* while it was being dialled */
+	struct name_pin *pin;		/* held: the address that was asked for
+					 * is the name's; or NULL */
 	enum reason why;		/* of a refusal that is being told */
 
 	struct id id, dns;		/* of the flow, of its DNS answer */
@@ -133,6 +139,8 @@ void conn_finish(struct conn *c, enum reason why, bool reset);
 
 /**
  * conn_target_set() - A name, or a literal, or the name behind a synthetic one
+ *
+ * What names a literal may stand for is for conn_names.c to say.
  * @name:	canonical; NULL or empty: @addr counts
  * @ret_dns:	the DNS record that gave the name, all 0 when there was none
  * Return: ALLOWED, or ADDRESS_NOT_ALLOWED for a synthetic address that was
@@ -142,6 +150,7 @@ enum reason conn_target_set(const struct sandbox *s,
 			    const struct host_name *name,
 			    const struct ip_addr *addr, uint16_t port,
 			    struct conn_target *ret, struct id *ret_dns);
+void conn_target_name(struct conn_target *t, struct str name);
 /* It borrows @t and the worker's addresses. */
 struct rules_question conn_target_question(const struct conn *c,
 					   const struct conn_target *t);

@@ -53,6 +53,8 @@ static void record_fill(const struct conn *c, enum record_event event,
 		.rcode = -1,
 		.dur_ms = -1,
 	};
+	if (ret->asked.family == IP_NONE)
+		ret->asked = c->target.wish;
 	ret->dst.port = c->target.port;
 	if (ret->dst.addr.family == IP_NONE)
 		ret->dst.addr = c->target.addr;

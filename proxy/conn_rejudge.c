@@ -4,7 +4,9 @@
  *
  * A flow keeps what it was judged by: the name or literal, the port, the address
  * that was dialled, a server name beside a literal, what was demanded of its
- * first bytes.  So the same questions can be asked again of other rules.
+ * first bytes.  So the same questions can be asked again of other rules.  Where
+ * an address stands for several names and nothing shows which is meant, they are
+ * asked of all of them.
  *
  *	HEAD			nothing was asked for yet
  *	HELLO			as at the beginning; what was read stays
@@ -24,6 +26,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "proxy/conn.h"
+#include "proxy/conn_names.h"
 #include "proxy/conn_own.h"
 #include "proxy/dial.h"
 #include "proxy/forward.h"
@@ -71,6 +74,18 @@ static bool speech_passes(const struct conn *c, enum rules_speech speech)
 	return speech == SPEECH_OPAQUE || speech == c->speech;
 }
 
+static enum rules_speech speech_now(const struct conn *c)
+{
+	return conn_protocol(c, &c->answer)->speech;
+}
+
+/* Will the first bytes still say which of an address' names is meant? */
+static bool may_show_name(const struct conn *c)
+{
+	return c->via == RECORD_VIA_CONNECT && c->speech != SPEECH_OPAQUE &&
+	       speech_now(c) != SPEECH_OPAQUE;
+}
+
 /**
  * judge_again() - Whatever is known of the flow, by the rules as they are now
  * @addr:	NULL: not dialled yet
@@ -81,12 +96,9 @@ static enum reason judge_again(struct conn *c, const struct ip_addr *addr)
 {
 	if (!ask(c, host_name_str(&c->target.name), addr, &c->answer))
 		return c->answer.reason;
+	if (c->target.alone && !may_show_name(c) && !conn_names_unanimous(c))
+		return REASON_NAME_AMBIGUOUS;
 	return sni_passes(c) ? REASON_ALLOWED : REASON_NAME_MISMATCH;
-}
-
-static enum rules_speech speech_now(const struct conn *c)
-{
-	return conn_protocol(c, &c->answer)->speech;
 }
 
 /* --- each state ------------------------------------------------------------------ */

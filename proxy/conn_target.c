@@ -4,19 +4,33 @@
  *
  * A synthetic address is a name in disguise: the mapping back comes first on
  * every way in, before address classes.  One that was never given out means
- * nothing, and is refused.
+ * nothing, and is refused.  What a real address may stand for: conn_names.c.
  */
 #include "base/clock.h"
 #include "proxy/conn_own.h"
 #include "proxy/worker.h"
 #include "resolver/name_map.h"
+#include "resolver/name_pins.h"
 
-static void target_name(struct conn_target *t, struct str name)
+void conn_target_name(struct conn_target *t, struct str name)
 {
 	REQUIRE(name.n <= HOST_NAME_MAX_LEN);
 	t->name.n = (uint8_t)name.n;
 	memcpy(t->name.p, name.p, name.n);
 	t->name.p[name.n] = '\0';
+}
+
+/* The last question for a name, whichever way it was answered: ids are in the
+ * order of time. */
+static void target_question(const struct sandbox *s, struct str name,
+			    struct id *ret)
+{
+	struct id pinned;
+
+	(void)name_map_question(s->names, name, ret);
+	if (name_pins_question(s->pins, name, &pinned) &&
+	    memcmp(&pinned, ret, sizeof(pinned)) > 0)
+		*ret = pinned;
 }
 
 enum reason conn_target_set(const struct sandbox *s,
@@ -31,8 +45,7 @@ enum reason conn_target_set(const struct sandbox *s,
 	*ret_dns = (struct id){ { 0 } };
 	if (name && name->n) {
 		ret->name = *name;
-		(void)name_map_question(s->names, host_name_str(name),
-					ret_dns);
+		target_question(s, host_name_str(name), ret_dns);
 		return REASON_ALLOWED;
 	}
 	bare = ip_addr_unmapped(addr);
@@ -44,7 +57,7 @@ enum reason conn_target_set(const struct sandbox *s,
 		ret->addr = bare;
 		return REASON_ADDRESS_NOT_ALLOWED;
 	}
-	target_name(ret, found);
+	conn_target_name(ret, found);
 	return REASON_ALLOWED;
 }
 

@@ -10,7 +10,8 @@
  * 4), and each is judged by the rules at that moment, with the name, the port
  * and this host's own addresses as they are now.  What the rules refuse is
  * never tried, as a fallback neither; what they permit is connected to, that
- * very address.  There is no second lookup.
+ * very address.  There is no second lookup.  An address that the name was given
+ * for earlier may go first, without waiting for an answer, or alone.
  *
  *	start ---> wait for an answer ---> race ---> finish
  *
@@ -386,8 +387,14 @@ static void queue_fill(struct dial *d, unsigned f,
 	q->over = true;
 	q->lookup = NULL;
 	q->reason = answer->reason;
-	for (i = 0; i < answer->n && q->n < RESOLVER_ADDRS_MAX; i++)
-		q->addr[q->n++] = ip_addr_unmapped(&answer->addr[i]);
+	for (i = 0; i < answer->n && q->n < RESOLVER_ADDRS_MAX; i++) {
+		q->addr[q->n] = ip_addr_unmapped(&answer->addr[i]);
+		if (d->c.use != DIAL_ADDR_FIRST ||
+		    !ip_addr_eq(&q->addr[q->n], &d->c.addr))
+			q->n++;
+	}
+	if (d->c.use != DIAL_ADDR_IF_ITS_OWN)
+		return;
 	/* The address that the program asked for goes first. */
 	for (i = 0; i < q->n; i++) {
 		struct ip_addr first = q->addr[0];
@@ -465,13 +472,25 @@ static void dial_lookup_all(struct dial *d)
 	dial_lookup(d, V4, RESOLVER_A, dial_on_a);
 }
 
-static void dial_literal(struct dial *d)
+static void dial_addr(struct dial *d)
 {
 	unsigned f = d->c.addr.family == IP_V4 ? V4 : V6;
 
 	d->queue[f].addr[0] = d->c.addr;
 	d->queue[f].n = 1;
-	d->queue[V4].over = d->queue[V6].over = true;
+}
+
+/* Whom to try, or whom to ask. */
+static void dial_fill(struct dial *d)
+{
+	bool alone = d->host.n == 0 || d->c.use == DIAL_ADDR_ALONE;
+
+	if (alone || d->c.use == DIAL_ADDR_FIRST)
+		dial_addr(d);
+	if (alone)
+		d->queue[V4].over = d->queue[V6].over = true;
+	else
+		dial_lookup_all(d);
 }
 
 int dial_start(const struct dial_config *config, struct dial **ret)
@@ -497,11 +516,7 @@ int dial_start(const struct dial_config *config, struct dial **ret)
 		mem_free(d);
 		return -ENOMEM;
 	}
-	if (d->host.n == 0) {
-		dial_literal(d);
-	} else {
-		dial_lookup_all(d);
-	}
+	dial_fill(d);
 	/* What the cache knew is like an answer of the preferred family. */
 	if (lookups_over(d) || d->queue[d->turn].n) {
 		d->racing = true;

@@ -59,6 +59,13 @@ struct dial_limits {
 	unsigned deadline_ms, connect_ms, next_ms, resolution_ms;
 };
 
+/* What an address is to a name that is dialled. */
+enum dial_use {
+	DIAL_ADDR_IF_ITS_OWN,	/* tried first when it is among the answers */
+	DIAL_ADDR_FIRST,	/* tried first, at once */
+	DIAL_ADDR_ALONE,	/* the only one, and nobody is asked */
+};
+
 struct dial_config {
 	struct event_base *base;
 	struct resolver *resolver;
@@ -66,8 +73,9 @@ struct dial_config {
 	const struct ip_hosts *const *hosts;	/* current snapshot; may hold NULL */
 	uint64_t tenant;
 	struct str host;	/* canonical and judged; copied. Empty: @addr */
-	struct ip_addr addr;	/* the literal; with @host: tried first when it
-				 * is among the answers; IP_NONE: no wish */
+	struct ip_addr addr;	/* the literal; with @host: one to be used as
+				 * @use says; IP_NONE: no wish */
+	enum dial_use use;
 	enum ip_family prefer;	/* which family first; IP_NONE: v6 */
 	bool v4_only;		/* the name's other addresses are not asked for */
 	uint16_t port;

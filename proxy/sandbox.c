@@ -26,6 +26,7 @@
 #include "proxy/sandbox.h"
 #include "proxy/worker.h"
 #include "resolver/name_map.h"
+#include "resolver/name_pins.h"
 #include "resolver/resolver.h"
 
 /* Runs share no lookup: one must not read another's off a clock. */
@@ -52,6 +53,7 @@ static int sandbox_open_dns(struct sandbox *s, struct sandbox_config *config)
 		.resolver = s->worker->resolver,
 		.rules = s->rules,
 		.names = s->names,
+		.pins = s->pins,
 		.sink = s->sink,
 		.hosts = &s->worker->hosts,
 		.tenant = s->tenant,
@@ -129,6 +131,8 @@ static int sandbox_open(struct sandbox *s, struct sandbox_config *config)
 	err = s->expiry ? name_map_new(SANDBOX_NAMES_BYTES, &s->names) :
 			  -ENOMEM;
 	if (err == 0)
+		err = name_pins_new(SANDBOX_NAMES_BYTES, &s->pins);
+	if (err == 0)
 		err = sandbox_open_dns(s, config);
 	if (err == 0)
 		err = sandbox_open_listener(s, config, PLUG_FD_TPROXY4,
@@ -194,6 +198,7 @@ int sandbox_new(struct worker *w, struct sandbox_config *config,
 		if (s) {
 			sandbox_close_sockets(s);
 			name_map_free(s->names);
+			name_pins_free(s->pins);
 			mem_free(s);
 		}
 		return err;
@@ -289,6 +294,7 @@ struct audit_sink *sandbox_free(struct sandbox *s)
 	REQUIRE(s->ending && list_empty(&s->conns));
 	list_del(&s->node);
 	name_map_free(s->names);
+	name_pins_free(s->pins);
 	rules_unref(s->rules);
 	mem_free(s);
 	return sink;

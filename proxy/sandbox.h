@@ -20,6 +20,7 @@ struct event;
 struct worker;
 struct dns_door;
 struct name_map;
+struct name_pins;
 struct listener;
 struct nflog;
 
@@ -27,7 +28,7 @@ struct nflog;
 #define SANDBOX_CONNS_MAX	4096
 /* Records of that: the first at once, then one for all in this time. */
 #define SANDBOX_FULL_MS		60000
-/* Bytes of names that one sandbox may make us remember. */
+/* Bytes of names that one sandbox may make us remember, each way to answer. */
 #define SANDBOX_NAMES_BYTES	(32u << 20)
 /* A wall clock that was set is noticed after so long, by rules that end. */
 #define SANDBOX_EXPIRY_CHECK_S	60
@@ -38,6 +39,7 @@ struct sandbox {
 	struct ruleset *rules;		/* one reference */
 	struct audit_sink *sink;
 	struct name_map *names;
+	struct name_pins *pins;
 	struct dns_door *dns;
 	struct listener *http, *tproxy4, *tproxy6;
 	struct nflog *nflog;

@@ -56,6 +56,7 @@ static struct dns_door *door_alloc(const struct dns_door_config *config)
 	}
 	d->rules = rules_ref(config->rules);
 	d->names = config->names;
+	d->pins = config->pins;
 	d->sink = config->sink;
 	d->hosts = config->hosts;
 	d->tenant = config->tenant;

@@ -50,6 +50,8 @@ struct dns_door {
 	struct resolver *resolver;
 	struct ruleset *rules;
 	struct name_map *names;
+	struct name_pins *pins;
+	struct ip_addr given[RESOLVER_ADDRS_MAX];	/* while it answers */
 	struct audit_sink *sink;
 	const struct ip_hosts *const *hosts;
 	uint64_t tenant;

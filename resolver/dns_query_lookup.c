@@ -3,8 +3,7 @@
  * dns_query_lookup.c - asking the world, and what its answer comes to
  *
  * What the world says is filtered by the class of each address; if one is left,
- * the answer is the name's synthetic address, which is in the name map, and in
- * the record, before the reply leaves.
+ * the name is given its addresses (dns_query_give.c).
  *
  * NXDOMAIN speaks of all types of a name: stubs (musl, systemd-resolved) give
  * the whole name up on it, and musl does so on an error too.  So when the
@@ -98,67 +97,13 @@ static int query_ask(struct dns_query *q, enum resolver_type type,
 	return 0;
 }
 
-/*
- * Does an address pass, on any port?  @ret_why tells of the first that did not.
- */
-static bool any_passes(const struct dns_query *q,
-		       const struct resolver_answer *a, enum reason *ret_why)
-{
-	bool said = false;
-
-	for (size_t i = 0; i < a->n; i++) {
-		struct rules_question question = {
-			.host = host_name_str(&q->host), .addr = &a->addr[i],
-			.hosts = *q->door->hosts,
-			.now = clock_wall_s(),
-		};
-		struct rules_answer verdict;
-
-		/* Ours are not the world's to give. */
-		if (name_map_is_synthetic(&a->addr[i])) {
-			verdict = (struct rules_answer){
-				.reason = REASON_ADDRESS_RESERVED };
-		} else {
-			rules_judge_name_addr(q->door->rules, &question,
-					      &verdict);
-			if (rules_passes(&verdict))
-				return true;
-		}
-		if (!said)
-			*ret_why = verdict.reason;
-		said = true;
-	}
-	return false;
-}
-
-static void query_give(struct dns_query *q)
-{
-	enum ip_family family = q->q.type == DNS_TYPE_A ? IP_V4 : IP_V6;
-
-	if (name_map_give(q->door->names, host_name_str(&q->host), family,
-			  &q->id, &q->result.addr) != 0) {
-		dns_query_deny(q, DNS_REFUSED, REASON_NAMES_EXCEEDED);
-		return;
-	}
-	dns_query_allow(q, REASON_ALLOWED);
-}
-
-void dns_query_stamp(struct dns_query *q)
-{
-	struct ip_addr same;
-
-	if (name_map_is_synthetic(&q->result.addr))
-		REQUIRE(name_map_give(q->door->names, host_name_str(&q->host),
-				      (enum ip_family)q->result.addr.family,
-				      &q->id, &same) == 0);
-}
-
 /* The other family is known: does the name live on in it? */
 static void query_on_sibling(struct dns_query *q,
 			     const struct resolver_answer *a)
 {
 	enum reason why;
-	bool lives = a->reason == REASON_ALLOWED && any_passes(q, a, &why);
+	bool lives = a->reason == REASON_ALLOWED &&
+		     dns_query_any_passes(q, a, &why);
 	bool unknown = reason_info(a->reason)->kind == REASON_NETWORK &&
 		       a->reason != REASON_DNS_NXDOMAIN &&
 		       a->reason != REASON_DNS_NO_ADDRESS;
@@ -207,8 +152,8 @@ static void query_on_answer(struct dns_query *q,
 	if (q->q.type != DNS_TYPE_A && q->q.type != DNS_TYPE_AAAA) {
 		dns_query_on_records(q, a);
 	} else if (a->reason == REASON_ALLOWED) {
-		if (any_passes(q, a, &why))
-			query_give(q);
+		if (dns_query_any_passes(q, a, &why))
+			dns_query_give(q, a);
 		else
 			query_ask_sibling(q, RECORD_DENY, why);
 	} else if (a->reason == REASON_DNS_NO_ADDRESS) {

@@ -5,6 +5,7 @@
  *	dns_query.c		states, events, beginning and end
  *	dns_query_judge.c	what policy and local names say
  *	dns_query_lookup.c	asking the world, and what its answer comes to
+ *	dns_query_give.c	the addresses that a name is answered with
  *	dns_query_record.c	the record, or one more count on another
  *	dns_query_types.c	records that are not addresses
  *	dns_query_reply.c	the record, then the reply
@@ -46,6 +47,8 @@ struct dns_result {
 	enum reason reason;
 	bool internal;
 	struct ip_addr addr;		/* family IP_NONE: none */
+	const struct ip_addr *given;	/* in its place, until the reply: */
+	size_t ngiven;			/* the door's; 0: none */
 	struct dns_name ptr;		/* .n 0: none */
 	struct str records;		/* of the type asked (dns_rdata.h), good
 					 * until the reply */
@@ -103,9 +106,6 @@ void dns_query_resolve(struct dns_query *q);
 /* It waits no longer; its lookup has ended or was cancelled. */
 void dns_query_wake(struct dns_query *q);
 
-/* The name was given with another id than q->id: say so where it is kept. */
-void dns_query_stamp(struct dns_query *q);
-
 /* --- dns_query_record.c ------------------------------------------------------- */
 
 /* At birth: an id, that of the last one which asked the same if there is one. */
@@ -114,6 +114,17 @@ void dns_query_identify(struct dns_query *q);
 void dns_query_own_id(struct dns_query *q);
 /* Write @r, or count it.  0, or what audit_post() says. */
 NODISCARD int dns_query_record(struct dns_query *q, struct record *r);
+/* --- dns_query_give.c --------------------------------------------------------- */
+
+/* Does an address pass, on any port?  @ret_why tells of the first if not. */
+bool dns_query_any_passes(const struct dns_query *q,
+			  const struct resolver_answer *a,
+			  enum reason *ret_why);
+/* Some address passed: to DQ_REPLY with what the name is given. */
+void dns_query_give(struct dns_query *q, const struct resolver_answer *a);
+/* The name was given with another id than q->id: say so where it is kept. */
+void dns_query_stamp(struct dns_query *q);
+
 
 /* --- dns_query_types.c -------------------------------------------------------- */
 

@@ -4,18 +4,38 @@
  */
 #include "resolver/dns_query_own.h"
 
+#include <assert.h>
+
 #include "audit/writer.h"
 #include "base/clock.h"
 #include "base/mem.h"
 
-/* Any reply of ours: one question, one record, SOA, OPT with a reason. */
-#define REPLY_MAX	DNS_EDNS_SIZE
+/*
+ * Any reply of ours: one question, and then an SOA, or the addresses of an
+ * answer (compressed owner, head, 16 bytes) at the most; OPT with a reason.
+ */
+#define REPLY_MAX	(DNS_HEADER_SIZE + DNS_NAME_MAX + 4 + \
+			 RESOLVER_ADDRS_MAX * (12 + 16) + \
+			 11 + 6 + DNS_EDE_TEXT_MAX)
+static_assert(REPLY_MAX >= DNS_EDNS_SIZE, "whatever UDP may carry fits");
+
+struct addrs {
+	const struct ip_addr *p;
+	size_t n;
+};
+
+static struct addrs result_addrs(const struct dns_result *r)
+{
+	if (r->ngiven > 0)
+		return (struct addrs){ r->given, r->ngiven };
+	return (struct addrs){ &r->addr, r->addr.family != IP_NONE };
+}
 
 static void query_fill_record(const struct dns_query *q, const char *qtype,
 			      struct record *ret)
 {
 	const struct dns_result *r = &q->result;
-	bool has_addr = r->addr.family != IP_NONE;
+	struct addrs addrs = result_addrs(r);
 
 	*ret = (struct record){
 		.event = RECORD_DNS, .act = r->act, .reason = r->reason,
@@ -27,7 +47,7 @@ static void query_fill_record(const struct dns_query *q, const char *qtype,
 		.transport = q->client.tcp ? "tcp" : "udp",
 		.qtype = q->q.has_question ? qtype : NULL,
 		.rcode = (int)r->rcode,
-		.answers = has_addr ? &r->addr : NULL, .nanswers = has_addr,
+		.answers = addrs.p, .nanswers = addrs.n,
 		.dur_ms = q->kept ? clock_mono_ms() - q->start_ms : 0,
 	};
 }
@@ -45,12 +65,13 @@ static size_t query_encode(const struct dns_query *q, size_t limit,
 			   uint8_t *out)
 {
 	const struct dns_result *r = &q->result;
-	bool has_addr = r->addr.family != IP_NONE, has_ptr = r->ptr.n > 0;
-	bool none = r->rcode == DNS_NOERROR && !has_addr && !has_ptr &&
+	struct addrs addrs = result_addrs(r);
+	bool has_ptr = r->ptr.n > 0;
+	bool none = r->rcode == DNS_NOERROR && addrs.n == 0 && !has_ptr &&
 		    str_empty(r->records);
 	struct dns_reply reply = {
 		.rcode = r->rcode,
-		.addr = &r->addr, .naddr = has_addr,
+		.addr = addrs.p, .naddr = addrs.n,
 		.ptr = has_ptr ? &r->ptr : NULL,
 		.records = r->records,
 		.ttl_s = DNS_DOOR_TTL_S,

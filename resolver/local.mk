@@ -10,6 +10,7 @@ noinst_LIBRARIES += %D%/libresolver.a
 	%D%/dns_local.c %D%/dns_local.h \
 	%D%/dns_msg.c %D%/dns_msg.h \
 	%D%/dns_query.c %D%/dns_query.h %D%/dns_query_own.h \
+	%D%/dns_query_give.c \
 	%D%/dns_query_judge.c \
 	%D%/dns_query_lookup.c \
 	%D%/dns_query_record.c \

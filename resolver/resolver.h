@@ -5,7 +5,8 @@
  * A resolver belongs to one worker: c-ares as transport, a cache, and lookups
  * in flight that are shared by whoever asks the same.  It knows no policy: it
  * is asked only for names that rules/ allowed.  A dns_door is the other side:
- * the four port-53 sockets of one sandbox, policy first, answers synthetic.
+ * the four port-53 sockets of one sandbox, policy first, answers synthetic or as
+ * the world gives them.
  */
 #ifndef RESOLVER_RESOLVER_H
 #define RESOLVER_RESOLVER_H
@@ -23,6 +24,7 @@ struct event_base;
 struct ruleset;
 struct audit_sink;
 struct name_map;
+struct name_pins;
 
 /* --- upstream ------------------------------------------------------------- */
 
@@ -117,6 +119,7 @@ struct dns_door_config {
 	struct resolver *resolver;
 	struct ruleset *rules;		/* the door takes a reference of its own */
 	struct name_map *names;		/* borrowed: outlives the door */
+	struct name_pins *pins;		/* the same */
 	struct audit_sink *sink;	/* borrowed: outlives the door */
 	const struct ip_hosts *const *hosts;	/* the worker's current snapshot */
 	uint64_t tenant;

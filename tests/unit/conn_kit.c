@@ -21,6 +21,7 @@
 #include "proxy/conn.h"
 #include "proxy/relay.h"
 #include "resolver/name_map.h"
+#include "resolver/name_pins.h"
 #include "resolver/resolver.h"
 #include "tests/unit/proxy_lab.h"
 
@@ -246,6 +247,7 @@ int kit_setup(void **state)
 	s->tenant = 42;
 	memcpy(s->run, "7f3a91", 7);
 	assert_int_equal(name_map_new(1 << 20, &s->names), 0);
+	assert_int_equal(name_pins_new(1 << 20, &s->pins), 0);
 	s->rules = compile(kit_policy);
 	return 0;
 }
@@ -276,6 +278,7 @@ int kit_teardown(void **state)
 			 EVENT_BASE_COUNT_ADDED), 0);
 	rules_unref(kit.sandbox.rules);
 	name_map_free(kit.sandbox.names);
+	name_pins_free(kit.sandbox.pins);
 	relay_pool_free(w->relay);
 	event_free(w->reclaim);
 	event_base_free(w->base);

@@ -22,7 +22,8 @@ const char policy[] =
 	"mixed.example.com private.example.com meta.example.com "
 	"half.example.com gone.example.com fail.example.com fail6.example.com "
 	"silent.example.com late.example.com chain.example.com "
-	"loop.example.com own.example.com *.wide.example.com\n"
+	"loop.example.com own.example.com twin.example.com many.example.com "
+	"*.wide.example.com\n"
 	"addresses = 203.0.113.0/24 2001:db8:3::/48\nreason = the lab\n";
 
 struct event_base *base;
@@ -30,6 +31,7 @@ static struct audit_writer *writer;
 struct resolver *resolver;
 struct fake *upstream;
 struct name_map *names;
+struct name_pins *pins;
 struct dns_door *door;
 struct audit_sink *sink;
 static struct ruleset *rules;
@@ -83,12 +85,29 @@ static bool zone_records(struct fake_records *r, const struct fake_ask *ask)
 	return true;
 }
 
+/* Sixty of a family, and two that must not be dialled. */
+static void zone_add_many(struct fake_records *r, const struct fake_ask *ask)
+{
+	char v4[32], v6[32];
+
+	for (unsigned i = 0; i < 60; i++) {
+		assert_true(snprintf(v4, sizeof(v4), "203.0.113.%u",
+				     100 + i) > 0);
+		assert_true(snprintf(v6, sizeof(v6), "2001:db8:3::%x",
+				     0x100 + i) > 0);
+		zone_add(r, ask, ask->q.text, v4, v6);
+		if (i % 30 == 10)
+			zone_add(r, ask, ask->q.text, "10.0.0.1", "fd00::1");
+	}
+}
+
 void zone(void *arg, const struct fake_ask *ask)
 {
 	static const struct {
 		const char *name, *v4, *v6;
 	} table[] = {
 		{ "api.example.com", "203.0.113.7", "2001:db8:3::7" },
+		{ "twin.example.com", "203.0.113.7", "2001:db8:3::7" },
 		{ "v4.example.com", "203.0.113.8", NULL },
 		{ "v6.example.com", NULL, "2001:db8:3::8" },
 		{ "private.example.com", "10.0.0.1", "fd00::1" },
@@ -129,6 +148,8 @@ void zone(void *arg, const struct fake_ask *ask)
 	} else if (!strcmp(name, "loop.example.com")) {
 		fake_add_cname(&r, name, "b.example.com", 300);
 		fake_add_cname(&r, "b.example.com", name, 300);
+	} else if (!strcmp(name, "many.example.com")) {
+		zone_add_many(&r, ask);
 	} else if (!strcmp(name, "fail6.example.com") ||
 		   strstr(name, ".wide.example.com")) {
 		zone_add(&r, ask, name, "203.0.113.10", "2001:db8:3::10");
@@ -217,9 +238,11 @@ static void open_door(const char *text, size_t names_budget, int record_fd)
 
 	rules = compile(text);
 	assert_int_equal(name_map_new(names_budget, &names), 0);
+	assert_int_equal(name_pins_new(names_budget, &pins), 0);
 	assert_int_equal(audit_sink_new(writer, record_fd, &labels, &sink), 0);
 	config.rules = rules;
 	config.names = names;
+	config.pins = pins;
 	config.sink = sink;
 	config.fd[DNS_UDP4] = bound(AF_INET, SOCK_DGRAM);
 	config.fd[DNS_UDP6] = bound(AF_INET6, SOCK_DGRAM);
@@ -238,6 +261,8 @@ static void close_door(void)
 	rules = NULL;
 	name_map_free(names);
 	names = NULL;
+	name_pins_free(pins);
+	pins = NULL;
 	if (sink)
 		audit_sink_free(sink);
 	sink = NULL;

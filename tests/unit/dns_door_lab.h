@@ -19,6 +19,7 @@
 #include "audit/writer.h"
 #include "resolver/dns_door.h"
 #include "resolver/name_map.h"
+#include "resolver/name_pins.h"
 #include "rules/rules.h"
 #include "tests/unit/dns_lab.h"
 
@@ -31,6 +32,7 @@ extern struct event_base *base;
 extern struct resolver *resolver;
 extern struct fake *upstream;
 extern struct name_map *names;
+extern struct name_pins *pins;
 extern struct dns_door *door;
 extern struct audit_sink *sink;
 extern const struct ip_hosts *hosts;	/* NULL in the beginning */

@@ -28,6 +28,12 @@ TESTS += %D%/conn_test
 	base/libbase.a $(PROXY_LIBS) $(RESOLVER_LIBS) $(AUDIT_LIBS) \
 	$(RULES_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
 
+check_PROGRAMS += %D%/conn_names_test
+TESTS += %D%/conn_names_test
+%C%_conn_names_test_SOURCES = %D%/conn_names_test.c %D%/conn_kit.c %D%/conn_kit.h
+%C%_conn_names_test_CPPFLAGS = $(%C%_conn_test_CPPFLAGS)
+%C%_conn_names_test_LDADD = $(%C%_conn_test_LDADD)
+
 check_PROGRAMS += %D%/conn_http_test
 TESTS += %D%/conn_http_test
 %C%_conn_http_test_SOURCES = %D%/conn_http_test.c %D%/conn_kit.c %D%/conn_kit.h

@@ -69,6 +69,12 @@ TESTS += %D%/dns_door_ipv6_test
 %C%_dns_door_ipv6_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
 %C%_dns_door_ipv6_test_LDADD = $(DOOR_TEST_LIBS)
 
+check_PROGRAMS += %D%/dns_door_real_test
+TESTS += %D%/dns_door_real_test
+%C%_dns_door_real_test_SOURCES = %D%/dns_door_real_test.c $(DOOR_TEST_LAB)
+%C%_dns_door_real_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
+%C%_dns_door_real_test_LDADD = $(DOOR_TEST_LIBS)
+
 check_PROGRAMS += %D%/dns_door_tcp_test
 TESTS += %D%/dns_door_tcp_test
 %C%_dns_door_tcp_test_SOURCES = %D%/dns_door_tcp_test.c $(DOOR_TEST_LAB)
