@@ -33,6 +33,7 @@ noinst_LIBRARIES += %D%/libproxy.a
 	%D%/policies.c %D%/policies.h \
 	%D%/sandbox.c %D%/sandbox.h \
 	%D%/service.c %D%/service.h \
+	%D%/upstreams.c %D%/upstreams.h \
 	%D%/worker.c %D%/worker.h
 
 PROXY_LIBS = $(EVENT_LIBS) $(MNL_LIBS)

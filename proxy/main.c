@@ -47,8 +47,8 @@
 #include "proxy/plug.h"
 #include "proxy/plug_check.h"
 #include "proxy/service.h"
+#include "proxy/upstreams.h"
 #include "proxy/worker.h"
-#include "resolver/resolver.h"
 
 #define MAIN_RESOLV_CONF	"/etc/resolv.conf"
 #define MAIN_WRITER_MS		3000	/* for the last records at the end */
@@ -64,7 +64,7 @@ struct daemon {
 	struct service service;		/* zeroed when private */
 	struct isolate_ids ids;
 	bool has_ids;
-	const char *resolv_conf;
+	struct upstreams upstreams;
 	struct buf conf;		/* its text as of the start */
 	uint64_t own_netns;
 	int signal_fd, notify_fd, log_fd;
@@ -103,7 +103,7 @@ static int main_configure(struct daemon *d)
 	const struct config *c = &d->service.config;
 	int err;
 
-	d->resolv_conf = d->opts.resolv_conf ? d->opts.resolv_conf
+	d->upstreams.path = d->opts.resolv_conf ? d->opts.resolv_conf
 					     : MAIN_RESOLV_CONF;
 	d->nworkers = 1;
 	d->ids = d->opts.ids;
@@ -118,7 +118,7 @@ static int main_configure(struct daemon *d)
 	if (!d->opts.has_level)
 		log_set_level(c->log_level);
 	if (!d->opts.resolv_conf)
-		d->resolv_conf = c->resolv_conf;
+		d->upstreams.path = c->resolv_conf;
 	d->nworkers = c->workers ? c->workers : main_cores();
 	d->ids = (struct isolate_ids){ c->uid, c->gid };
 	d->has_ids = c->has_user;
@@ -199,9 +199,9 @@ static int main_open(struct daemon *d)
 	if (err < 0)
 		return main_failed("cannot read this host's addresses", err);
 	d->conf = BUF_INIT(BROKER_CONF_MAX);
-	err = broker_read_conf(d->resolv_conf, &d->conf);
+	err = broker_read_conf(d->upstreams.path, &d->conf);
 	if (err < 0)
-		return main_failed(d->resolv_conf, err);
+		return main_failed(d->upstreams.path, err);
 	err = notify_open(d->opts.notify_socket, &d->notify_fd);
 	if (err < 0)
 		log_warn("NOTIFY_SOCKET: %s; the service manager is not told",
@@ -241,7 +241,7 @@ static int main_drop_broker_child(void *arg)
 static int main_fork_broker(struct daemon *d)
 {
 	struct broker_config config = {
-		.resolv_conf = d->resolv_conf,
+		.resolv_conf = d->upstreams.path,
 		.log_path = d->service.config.log,
 		.policies = d->service.config.policies,
 		.drop = main_drop_broker_child,
@@ -275,56 +275,11 @@ static int main_close_files(void)
 
 /* --- 6 loop and threads ------------------------------------------------------------- */
 
-struct main_servers {
-	size_t n;
-	struct ip_endpoint server[RESOLVER_SERVERS_MAX];
-};
-
-static void main_parse_servers(const struct daemon *d, struct str text,
-			       struct main_servers *ret)
-{
-	size_t bad = 0;
-
-	ret->n = resolver_parse_conf(text, ret->server, &bad);
-	if (bad)
-		log_warn("%s: %zu nameserver lines are not usable",
-			 d->resolv_conf, bad);
-	/* Never a resolver that nobody configured. */
-	if (ret->n == 0)
-		log_warn("%s names no resolver: until it does, no name is found",
-			 d->resolv_conf);
-}
-
-static void main_set_servers(struct worker *w, void *arg)
-{
-	struct main_servers *s = arg;
-	int err = resolver_set_servers(w->resolver, s->server, s->n);
-
-	if (err < 0)
-		log_error("worker %u keeps its old resolvers: %s", w->index,
-			  strerror(-err));
-	mem_free(s);
-}
-
 static void main_on_conf(void *arg, struct str text)
 {
-	struct daemon *d = arg;
-	struct main_servers s, *copy;
-	size_t i;
+	const struct daemon *d = arg;
 
-	main_parse_servers(d, text, &s);
-	log_info("%s changed: %zu resolvers", d->resolv_conf, s.n);
-	for (i = 0; i < d->nworkers; i++) {
-		copy = mem_new(sizeof(*copy));
-		if (copy)
-			*copy = s;
-		if (!copy || worker_call(d->worker[i], main_set_servers,
-					 copy) < 0) {
-			mem_free(copy);
-			log_error("worker %zu keeps its old resolvers: out of memory",
-				  i);
-		}
-	}
+	upstreams_on_conf(&d->upstreams, text, d->worker, d->nworkers);
 }
 
 static void main_on_log(void *arg, int fd_or_err)
@@ -400,26 +355,25 @@ static void main_on_broker_gone(void *arg)
 	const struct daemon *d = arg;
 
 	log_error("the broker is gone: changes of %s and of policies are not followed and the log cannot be reopened until a restart",
-		  d->resolv_conf);
+		  d->upstreams.path);
 	plug_reload_fail(d->plug, "the process that reads the policies is gone: restart the service");
 }
 
 static int main_make_workers(struct daemon *d)
 {
-	struct main_servers s;
 	size_t i;
 	int err = 0;
 
-	main_parse_servers(d, buf_str(&d->conf), &s);
 	for (i = 0; err == 0 && i < d->nworkers; i++) {
 		err = d->opts.private
 			? worker_lodge((unsigned)i, d->base, &d->worker[i])
 			: worker_new((unsigned)i, &d->worker[i]);
-		if (err == 0)
-			err = resolver_set_servers(d->worker[i]->resolver,
-						   s.server, s.n);
 	}
-	return err < 0 ? main_failed("workers", err) : 0;
+	if (err < 0)
+		return main_failed("workers", err);
+	err = upstreams_start(&d->upstreams, buf_str(&d->conf), d->worker,
+			      d->nworkers);
+	return err < 0 ? main_failed("upstream resolvers", err) : 0;
 }
 
 static void main_on_idle(void *arg)

@@ -80,9 +80,26 @@ struct chain {
 	size_t n;
 };
 
+static const struct cname *chain_find(const struct chain *c,
+				      const struct dns_name *owner)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		if (dns_name_eq(&c->link[i].owner, owner))
+			return &c->link[i];
+	}
+	return NULL;
+}
+
+/* RFC 2181 8: with the top bit set it is none. */
+static uint32_t ttl_of(const struct dns_record *rr)
+{
+	return rr->ttl > INT32_MAX ? 0 : rr->ttl;
+}
+
 static int chain_add(struct chain *c, const uint8_t *msg, size_t n,
 		     const struct dns_record *rr)
 {
+	const struct cname *known;
 	struct cname *link;
 	size_t next;
 
@@ -92,20 +109,15 @@ static int chain_add(struct chain *c, const uint8_t *msg, size_t n,
 	if (dns_name_read(msg, n, rr->data, &link->target, &next) != 0 ||
 	    next != rr->data + rr->data_n)
 		return -EBADMSG;
+	/* One owner has one name that it stands for (RFC 1034 3.6.2). */
+	known = chain_find(c, &rr->owner);
+	if (known)
+		return dns_name_eq(&known->target, &link->target) ? 0
+								  : -EBADMSG;
 	link->owner = rr->owner;
-	link->ttl = rr->ttl;
+	link->ttl = ttl_of(rr);
 	c->n++;
 	return 0;
-}
-
-static const struct cname *chain_find(const struct chain *c,
-				      const struct dns_name *owner)
-{
-	for (size_t i = 0; i < c->n; i++) {
-		if (dns_name_eq(&c->link[i].owner, owner))
-			return &c->link[i];
-	}
-	return NULL;
 }
 
 /* From the asked name to the end; more steps than links is a circle. */
@@ -191,7 +203,7 @@ static int gather_records(struct section s, uint16_t type,
 		if (rr.type != type || rr.klass != DNS_CLASS_IN ||
 		    !dns_name_eq(&rr.owner, &a->tail))
 			continue;
-		a->ttl_s = MIN(a->ttl_s, rr.ttl);
+		a->ttl_s = MIN(a->ttl_s, ttl_of(&rr));
 		err = type == DNS_TYPE_A || type == DNS_TYPE_AAAA ?
 			gather_address(s.msg, &rr, a) :
 			gather_rdata(s.msg, s.n, &rr, a);
@@ -202,7 +214,7 @@ static int gather_records(struct section s, uint16_t type,
 }
 
 /* The SOA of the authority section, for how long "no" may be kept. */
-static int gather_soa(struct section *s, struct dns_answer *a)
+static int gather_authority(struct section *s, struct dns_answer *a)
 {
 	struct dns_record rr;
 	struct dns_name skip;
@@ -213,6 +225,8 @@ static int gather_soa(struct section *s, struct dns_answer *a)
 		err = next_record(s, &rr);
 		if (err)
 			return err;
+		if (rr.type == DNS_TYPE_NS && rr.klass == DNS_CLASS_IN)
+			a->has_ns = true;
 		if (rr.type != DNS_TYPE_SOA || rr.klass != DNS_CLASS_IN)
 			continue;
 		if (dns_name_read(s->msg, s->n, rr.data, &skip, &at) != 0 ||
@@ -220,8 +234,42 @@ static int gather_soa(struct section *s, struct dns_answer *a)
 		    at + 20 != rr.data + rr.data_n)
 			return -EBADMSG;
 		a->has_soa = true;
-		a->soa_ttl_s = MIN(rr.ttl, dns_get32(s->msg + at + 16));
+		a->soa_ttl_s = MIN(ttl_of(&rr),
+				   dns_get32(s->msg + at + 16));
 	}
+	return 0;
+}
+
+/* The upper bits of the response code are in an OPT (RFC 6891 6.1.3). */
+static int gather_rcode(struct section *s, struct dns_answer *a)
+{
+	struct dns_record rr;
+	int err;
+
+	while (s->count > 0) {
+		err = next_record(s, &rr);
+		if (err)
+			return err;
+		if (rr.type == DNS_TYPE_OPT)
+			a->rcode |= rr.ttl >> 24 << 4;
+	}
+	return 0;
+}
+
+/*
+ * What contradicts itself: a name that does not exist and has records.  And
+ * what is no answer but says who might have one (RFC 2308 2.2): a server that
+ * does not look names up for us.
+ */
+static int judge(const struct dns_answer *a)
+{
+	bool found = a->naddr > 0 || a->rdata.n > 0;
+
+	if (a->rcode == DNS_NXDOMAIN && found)
+		return -EBADMSG;
+	if (a->rcode == DNS_NOERROR && a->chain == 0 && !found &&
+	    a->has_ns && !a->has_soa)
+		return -EBADMSG;
 	return 0;
 }
 
@@ -234,7 +282,7 @@ int dns_answer_parse(const uint8_t *msg, size_t n, const struct dns_ask *ask,
 	};
 	uint16_t type = dns_get16(ask->p + s.off - 4);
 	struct section answers;
-	unsigned authority;
+	unsigned authority, additional;
 	size_t skip;
 	int err;
 
@@ -244,8 +292,9 @@ int dns_answer_parse(const uint8_t *msg, size_t n, const struct dns_ask *ask,
 		return -ENOMSG;
 	s.count = dns_get16(msg + 6);
 	authority = dns_get16(msg + 8);
+	additional = dns_get16(msg + 10);
 	if ((dns_get16(msg + 2) & FLAGS_TC) ||
-	    s.count + authority > DNS_RECORDS_MAX)
+	    s.count + authority + additional > DNS_RECORDS_MAX)
 		return -EBADMSG;
 	ret->rcode = dns_get16(msg + 2) & 0xf;
 	ret->ttl_s = UINT32_MAX;
@@ -258,6 +307,9 @@ int dns_answer_parse(const uint8_t *msg, size_t n, const struct dns_ask *ask,
 		err = gather_records(answers, type, ret);
 	s.count = authority;
 	if (!err)
-		err = gather_soa(&s, ret);
-	return err;
+		err = gather_authority(&s, ret);
+	s.count = additional;
+	if (!err)
+		err = gather_rcode(&s, ret);
+	return err ? err : judge(ret);
 }

@@ -45,6 +45,7 @@ struct dns_answer {
 	size_t naddr;
 	struct buf rdata;	/* of another type, as of dns_rdata_add() */
 	uint32_t ttl_s;		/* smallest of chain and records */
+	bool has_ns;		/* in the authority section */
 	bool has_soa;
 	uint32_t soa_ttl_s;	/* RFC 2308 5: smaller of its TTL and minimum */
 };
@@ -60,7 +61,7 @@ static inline void dns_answer_done(struct dns_answer *a)
  * @ret:	for dns_answer_done(), whatever comes back
  *
  * Return: 0; -ENOMSG: not an answer to @ask; -EBADMSG: malformed, too many
- * records, or cut; -ELOOP: the chain runs in a circle or is too long
+ * records, cut, contradictory or a referral; -ELOOP: the chain runs in a circle or is too long
  */
 NODISCARD int dns_answer_parse(const uint8_t *msg, size_t n,
 			       const struct dns_ask *ask, bool exact,

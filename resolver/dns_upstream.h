@@ -2,8 +2,8 @@
 /*
  * dns_upstream.h - one question to the configured servers, until one answers
  *
- * Belongs to one worker.  Knows servers, attempts and transport; no cache, no
- * policy, and no chain that goes on in another answer (resolver.c has those).
+ * Belongs to one worker.  Knows servers and attempts; no cache, no policy, and
+ * no chain that goes on in another answer (resolver.c has those).
  */
 #ifndef RESOLVER_DNS_UPSTREAM_H
 #define RESOLVER_DNS_UPSTREAM_H
@@ -36,7 +36,8 @@ enum dns_outcome {
 
 /*
  * Called once for each accepted question, from the loop, never inside
- * dns_upstream_ask(); not after dns_upstream_free().  May ask again.
+ * dns_upstream_ask(); not after dns_upstream_free().  May ask again.  It comes
+ * within the sum of the two times above, whatever servers do.
  * @answer is good for the call, and NULL for all but DNS_ANSWERED.
  */
 typedef void dns_upstream_fn(void *arg, enum dns_outcome outcome,
@@ -46,14 +47,14 @@ NODISCARD int dns_upstream_new(const struct dns_upstream_config *config,
 			       struct dns_upstream **ret);
 void dns_upstream_free(struct dns_upstream *u);
 void dns_upstream_set_servers(struct dns_upstream *u,
-			      const struct ip_endpoint *server, size_t n);
+			      const struct resolver_servers *servers);
 
 /* Return: 0, -ENOMEM, or -EAGAIN: DNS_JOBS_MAX are in flight */
 NODISCARD int dns_upstream_ask(struct dns_upstream *u,
 			       const struct dns_name *name, uint16_t type,
 			       dns_upstream_fn *fn, void *arg);
 
-/* Open sockets: 0 when nothing is in flight. */
+/* Open UDP and TCP sockets: 0 when nothing is in flight. */
 size_t dns_upstream_sockets(const struct dns_upstream *u);
 
 #endif /* RESOLVER_DNS_UPSTREAM_H */

@@ -5,7 +5,9 @@ noinst_LIBRARIES += %D%/libresolver.a
 	%D%/resolver.h %D%/name_map.h \
 	%D%/dns_answer.c %D%/dns_answer.h \
 	%D%/dns_cache.c %D%/dns_cache.h \
+	%D%/dns_chan.c %D%/dns_chan.h \
 	%D%/dns_door.c %D%/dns_door.h \
+	%D%/dns_health.c %D%/dns_health.h \
 	%D%/dns_judge.c %D%/dns_judge.h \
 	%D%/dns_local.c %D%/dns_local.h \
 	%D%/dns_msg.c %D%/dns_msg.h \
@@ -19,6 +21,7 @@ noinst_LIBRARIES += %D%/libresolver.a
 	%D%/dns_rdata.c %D%/dns_rdata.h \
 	%D%/dns_repeats.c %D%/dns_repeats.h \
 	%D%/dns_tcp.c \
+	%D%/dns_transport.c %D%/dns_transport.h \
 	%D%/dns_udp.c \
 	%D%/dns_upstream.c %D%/dns_upstream.h \
 	%D%/name_map.c \

@@ -1,57 +1,155 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resolv_conf.c - the nameserver lines of resolv.conf(5)
+ * resolv_conf.c - upstream servers as people write them, and in resolv.conf(5)
  */
+#include <errno.h>
+
+#include "resolver/name_map.h"
 #include "resolver/resolver.h"
 
 #define DNS_PORT	53
 
-static bool server_parse(struct str text, struct ip_endpoint *ret)
+/* Cut "%zone" off the end of an address. */
+static bool zone_take(struct str *text, struct resolver_server *s)
 {
-	static const struct ip_addr any4 = { .family = IP_V4 };
-	static const struct ip_addr any6 = { .family = IP_V6 };
-	struct ip_addr a;
+	struct str rest = *text, addr;
 
-	if (ip_addr_parse(text, &a) != 0)
+	str_cut(&rest, '%', &addr);
+	if (addr.n == text->n)
+		return true;
+	if (rest.n == 0 || rest.n >= sizeof(s->zone))
 		return false;
-	a = ip_addr_unmapped(&a);
-	if (ip_addr_eq(&a, &any4) || ip_addr_eq(&a, &any6))
-		return false;
-	*ret = (struct ip_endpoint){ .addr = a, .port = DNS_PORT };
+	memcpy(s->zone, rest.p, rest.n);
+	*text = addr;
 	return true;
 }
 
-static bool is_known(const struct ip_endpoint *list, size_t n,
-		     const struct ip_addr *a)
+static bool is_link_local(const struct ip_addr *a)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (ip_addr_eq(&list[i].addr, a))
+	return a->family == IP_V6 && a->b[0] == 0xfe &&
+	       (a->b[1] & 0xc0) == 0x80;
+}
+
+/* What no server can have, and what would be ourselves. */
+static int addr_check(const struct resolver_server *s, const char **ret_why)
+{
+	static const struct ip_addr none[] = {
+		{ .family = IP_V4 }, { .family = IP_V6 },
+	};
+	const struct ip_addr *a = &s->at.addr;
+	bool local = is_link_local(a);
+
+	*ret_why = "is the address of nobody";
+	for (size_t i = 0; i < ARRAY_SIZE(none); i++)
+		if (ip_addr_eq(a, &none[i]))
+			return -EINVAL;
+	*ret_why = "is the address of many";
+	if (a->family == IP_V4 ? a->b[0] >= 224 : a->b[0] == 0xff)
+		return -EINVAL;
+	*ret_why = "is an address that sandboxes are given for names: Penstock would ask itself";
+	if (name_map_is_synthetic(a))
+		return -ELOOP;
+	*ret_why = "is link-local: say on which interface, as in fe80::1%eth0";
+	if (local && !s->zone[0])
+		return -EINVAL;
+	*ret_why = "has an interface ('%'), which only link-local IPv6 addresses have";
+	return s->zone[0] && !local ? -EINVAL : 0;
+}
+
+/* Take "[ADDRESS]:PORT" apart, and "ADDRESS:PORT" with one colon. */
+static bool port_take(struct str *text, uint16_t *ret)
+{
+	struct str inner = *text, port = STR_NONE;
+	unsigned long v;
+	size_t at;
+
+	if (inner.n && inner.p[0] == '[') {
+		at = str_chr(inner, ']');
+		if (at == inner.n)
+			return false;
+		port = str_make(inner.p + at + 1, inner.n - at - 1);
+		inner = str_make(inner.p + 1, at - 1);
+		if (port.n == 0) {
+			*text = inner;
+			return true;
+		}
+	} else {
+		at = str_chr(inner, ':');
+		port = str_make(inner.p + at, inner.n - at);
+		inner.n = at;
+		if (port.n == 0 ||
+		    str_chr(str_make(port.p + 1, port.n - 1), ':') + 1 < port.n)
+			return true;		/* none, or an IPv6 address */
+	}
+	if (port.p[0] != ':' ||
+	    str_to_uint(str_make(port.p + 1, port.n - 1), UINT16_MAX, &v) < 0 ||
+	    v == 0)
+		return false;
+	*ret = (uint16_t)v;
+	*text = inner;
+	return true;
+}
+
+static int addr_take(struct str text, struct resolver_server *s,
+		     const char **ret_why)
+{
+	*ret_why = "is no address (a name could not be looked up)";
+	if (!zone_take(&text, s) || ip_addr_parse(text, &s->at.addr) != 0)
+		return -EINVAL;
+	s->at.addr = ip_addr_unmapped(&s->at.addr);
+	return addr_check(s, ret_why);
+}
+
+int resolver_parse_server(struct str text, struct resolver_server *ret,
+			  const char **ret_why)
+{
+	struct resolver_server s = { .at.port = DNS_PORT };
+	int err;
+
+	*ret_why = "has no right port: ADDRESS:PORT or [ADDRESS]:PORT";
+	if (!port_take(&text, &s.at.port))
+		return -EINVAL;
+	err = addr_take(text, &s, ret_why);
+	if (!err)
+		*ret = s;
+	return err;
+}
+
+static bool is_known(const struct resolver_servers *list,
+		     const struct resolver_server *s)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		if (ip_addr_eq(&list->server[i].at.addr, &s->at.addr) &&
+		    strcmp(list->server[i].zone, s->zone) == 0)
 			return true;
 	}
 	return false;
 }
 
-size_t resolver_parse_conf(struct str text,
-			   struct ip_endpoint ret[RESOLVER_SERVERS_MAX],
-			   size_t *ret_bad)
+void resolver_parse_conf(struct str text, struct resolver_servers *ret,
+			 struct resolver_conf_faults *ret_faults)
 {
 	struct str line, word;
-	size_t n = 0, bad = 0;
+	const char *why;
 
+	ret->n = 0;
+	*ret_faults = (struct resolver_conf_faults){ 0 };
 	while (str_cut(&text, '\n', &line)) {
-		struct ip_endpoint at;
+		struct resolver_server s = { .at.port = DNS_PORT };
+		int err;
 
 		if (line.n > 0 && line.p[line.n - 1] == '\r')
 			line.n--;
 		if (!str_word(&line, &word) ||
 		    !str_eq(word, STR("nameserver")))
 			continue;
-		if (!str_word(&line, &word) || !server_parse(word, &at))
-			bad++;
-		else if (n < RESOLVER_SERVERS_MAX &&
-			 !is_known(ret, n, &at.addr))
-			ret[n++] = at;
+		err = str_word(&line, &word) ? addr_take(word, &s, &why)
+					     : -EINVAL;
+		if (err == -ELOOP)
+			ret_faults->self++;
+		else if (err)
+			ret_faults->bad++;
+		else if (ret->n < RESOLVER_SERVERS_MAX && !is_known(ret, &s))
+			ret->server[ret->n++] = s;
 	}
-	*ret_bad = bad;
-	return n;
 }

@@ -123,16 +123,18 @@ void resolver_free(struct resolver *r)
 	mem_free(r);
 }
 
-int resolver_set_servers(struct resolver *r, const struct ip_endpoint *server,
-			 size_t n)
+int resolver_set_servers(struct resolver *r,
+			 const struct resolver_servers *servers)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (server[i].port == 0 || (server[i].addr.family != IP_V4 &&
-					    server[i].addr.family != IP_V6))
+	for (size_t i = 0; i < servers->n; i++) {
+		const struct ip_endpoint *at = &servers->server[i].at;
+
+		if (at->port == 0 || (at->addr.family != IP_V4 &&
+				      at->addr.family != IP_V6))
 			return -EINVAL;
 	}
 	dns_cache_flush(r->cache);
-	dns_upstream_set_servers(r->up, server, n);
+	dns_upstream_set_servers(r->up, servers);
 	return 0;
 }
 

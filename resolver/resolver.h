@@ -11,6 +11,7 @@
 #ifndef RESOLVER_RESOLVER_H
 #define RESOLVER_RESOLVER_H
 
+#include <net/if.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -55,6 +56,16 @@ typedef void resolver_fn(void *arg, const struct resolver_answer *answer);
 NODISCARD int resolver_new(struct event_base *base, struct resolver **ret);
 void resolver_free(struct resolver *r);	/* pending callbacks are dropped */
 
+struct resolver_server {
+	struct ip_endpoint at;
+	char zone[IF_NAMESIZE];	/* interface of a link-local address, or "" */
+};
+
+struct resolver_servers {
+	size_t n;
+	struct resolver_server server[RESOLVER_SERVERS_MAX];
+};
+
 /**
  * resolver_set_servers() - The upstreams, in the order of preference
  *
@@ -64,21 +75,34 @@ void resolver_free(struct resolver *r);	/* pending callbacks are dropped */
  * Return: 0, or -EINVAL (a server without family or port; nothing changed)
  */
 NODISCARD int resolver_set_servers(struct resolver *r,
-				   const struct ip_endpoint *server, size_t n);
+				   const struct resolver_servers *servers);
+
+/**
+ * resolver_parse_server() - "192.0.2.53", "[2001:db8::53]:5353",
+ *                           "fe80::1%eth0": a server as people write it
+ * @ret_why:	on failure, what is wrong, as the end of a sentence
+ *
+ * Refused is what is no server's address (unspecified, multicast), and what
+ * sandboxes are given as addresses: asked there, we would ask ourselves.
+ * Return: 0, -EINVAL, or -ELOOP for such an address of our own
+ */
+NODISCARD int resolver_parse_server(struct str text,
+				    struct resolver_server *ret,
+				    const char **ret_why);
+
+struct resolver_conf_faults {
+	unsigned bad;		/* nameserver lines without a usable address */
+	unsigned self;		/* those that lead back to us */
+};
 
 /**
  * resolver_parse_conf() - The nameserver lines of a resolv.conf text
- * @ret:	room for RESOLVER_SERVERS_MAX
  *
- * search, domain, sortlist and options are passed over; a nameserver line
- * that is no address is skipped and counted in @ret_bad; "%zone" is kept only
- * where it names an interface by number or name (in @ret as link-local with
- * zone is not supported in this release: skipped and counted).
- * Return: number of servers
+ * search, domain, sortlist and options are passed over; of servers beyond
+ * RESOLVER_SERVERS_MAX, and of one that is named twice, nothing is kept.
  */
-size_t resolver_parse_conf(struct str text,
-			   struct ip_endpoint ret[RESOLVER_SERVERS_MAX],
-			   size_t *ret_bad);
+void resolver_parse_conf(struct str text, struct resolver_servers *ret,
+			 struct resolver_conf_faults *ret_faults);
 
 /**
  * resolver_lookup() - Records of one type for a canonical name

@@ -31,7 +31,7 @@ EXPOSED = {
 HOMES = {
     r"ini\.h$": ("base/ini.c",),
     r"seccomp\.h$": ("base/seccomp.c",),
-    r"ares(_\w+)?\.h$": ("resolver/dns_upstream.c",),
+    r"ares(_\w+)?\.h$": ("resolver/dns_chan.c",),
     r"openssl/": ("proxy/tls.c", "proxy/ca.c", "resolver/dns_tls.c",
                   "audit/chain.c"),
     r"libmnl/": ("base/sock_diag.c", "proxy/host_addrs.c",
@@ -49,6 +49,7 @@ PURE = re.compile(
     r"^(base|rules|audit|netns-setup|cli)/"
     r"|^resolver/(dns_msg|dns_rdata|dns_cache|dns_judge|dns_local|name_map)"
     r"|^resolver/name_pins"
+    r"|^resolver/(dns_answer|dns_health|resolv_conf)"
     r"|^proxy/(sniff|http1|inject|rewrite)")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')

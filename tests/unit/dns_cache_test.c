@@ -198,51 +198,6 @@ static void an_answer_over_the_budget_is_not_kept(void **state)
 	dns_cache_free(c);
 }
 
-static void nameserver_lines_are_read_and_the_rest_passed_over(void **state)
-{
-	struct ip_endpoint at[RESOLVER_SERVERS_MAX];
-	size_t bad = 9;
-
-	(void)state;
-	assert_int_equal(resolver_parse_conf(STR(
-		"# nameserver 203.0.113.1\n"
-		";nameserver 203.0.113.2\n"
-		"search nameserver example\n"
-		"options ndots:5 timeout:1\n"
-		"nameserver 203.0.113.3 # the first\r\n"
-		"nameserver\t2001:db8::53\n"
-		"nameserver 203.0.113.3\n"
-		"nameservers 203.0.113.9\n"
-		"nameserver fe80::1%eth0\n"
-		"nameserver\n"
-		"nameserver 0.0.0.0\n"
-		"nameserver 010.1.1.1\n"
-		"nameserver 100.100.100.100"), at, &bad), 3);
-	assert_int_equal(bad, 4);
-	assert_int_equal(ip_addr_v4_bits(&at[0].addr), 0xcb007103);
-	assert_int_equal(at[0].port, 53);
-	assert_int_equal(at[1].addr.family, IP_V6);
-	/* DNS-35: whatever is configured is what is used. */
-	assert_int_equal(ip_addr_v4_bits(&at[2].addr), 0x64646464);
-	assert_int_equal(resolver_parse_conf(STR(""), at, &bad), 0);
-	assert_int_equal(bad, 0);
-}
-
-static void servers_beyond_the_most_are_left_out(void **state)
-{
-	struct ip_endpoint at[RESOLVER_SERVERS_MAX];
-	char text[512];
-	size_t n = 0, bad;
-
-	(void)state;
-	for (unsigned i = 1; i < 12; i++)
-		n += (size_t)snprintf(text + n, sizeof(text) - n,
-				      "nameserver 192.0.2.%u\n", i);
-	assert_int_equal(resolver_parse_conf(str_make(text, n), at, &bad),
-			 RESOLVER_SERVERS_MAX);
-	assert_int_equal(ip_addr_v4_bits(&at[7].addr), 0xc0000208);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -256,9 +211,6 @@ int main(void)
 		cmocka_unit_test(a_new_answer_replaces_the_old_one),
 		cmocka_unit_test(the_one_used_longest_ago_makes_room),
 		cmocka_unit_test(an_answer_over_the_budget_is_not_kept),
-		cmocka_unit_test(
-			nameserver_lines_are_read_and_the_rest_passed_over),
-		cmocka_unit_test(servers_beyond_the_most_are_left_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

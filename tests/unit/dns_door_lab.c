@@ -290,15 +290,16 @@ int door_setup(void **state)
 		.base = base, .attempt_ms = ATTEMPT_MS,
 		.attempts_until_ms = 4 * ATTEMPT_MS,
 	};
-	struct ip_endpoint server = { .port = 5300 };
+	struct resolver_servers servers = { 1, { { .at.port = 5300 } } };
 
 	(void)state;
 	alarm(GUARD_S);
 	hold = false;
 	hosts = NULL;
-	assert_int_equal(ip_addr_parse(STR("127.0.0.1"), &server.addr), 0);
+	assert_int_equal(ip_addr_parse(STR("127.0.0.1"),
+				       &servers.server[0].at.addr), 0);
 	assert_int_equal(resolver_new_with(&config, &resolver), 0);
-	assert_int_equal(resolver_set_servers(resolver, &server, 1), 0);
+	assert_int_equal(resolver_set_servers(resolver, &servers), 0);
 	upstream = fake_new(base, "127.0.0.1", 5300, zone, NULL);
 	open_door(policy, 1 << 20, log_file());
 	return 0;

@@ -236,15 +236,17 @@ static void dns_16_nothing_of_the_clients_leaves_but_the_name(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(seen); i++) {
-		struct ip_endpoint server = { .port = 5300 };
+		struct resolver_servers servers = {
+			1, { { .at.port = 5300 } }
+		};
 
 		fake_free(upstream);
 		upstream = fake_new(base, "127.0.0.1", 5300, keep_bytes,
 				    &seen[i]);
-		assert_int_equal(ip_addr_parse(STR("127.0.0.1"), &server.addr),
-				 0);
+		assert_int_equal(ip_addr_parse(STR("127.0.0.1"),
+					       &servers.server[0].at.addr), 0);
 		/* Empties the cache. */
-		assert_int_equal(resolver_set_servers(resolver, &server, 1), 0);
+		assert_int_equal(resolver_set_servers(resolver, &servers), 0);
 		question(&m, i == 1 ? "API.eXaMpLe.com" : "api.example.com",
 			 DNS_TYPE_A, i > 0);
 		m.p[2] = i == 2 ? 0 : 1;	/* RD */

@@ -178,19 +178,33 @@ struct fake *fake_new(struct event_base *base, const char *addr, uint16_t port,
 	return f;
 }
 
-void fake_free(struct fake *f)
+void fake_close_tcp(struct fake *f)
 {
-	if (!f)
-		return;
 	for (size_t i = 0; i < FAKE_CONNS; i++) {
 		if (f->conn[i])
 			conn_end(f->conn[i]);
 	}
-	event_free(f->udp_ev);
+	if (f->tcp < 0)
+		return;
 	event_free(f->tcp_ev);
-	close(f->udp);
 	close(f->tcp);
+	f->tcp = -1;
+}
+
+void fake_free(struct fake *f)
+{
+	if (!f)
+		return;
+	fake_close_tcp(f);
+	event_free(f->udp_ev);
+	close(f->udp);
 	mem_free(f);
+}
+
+void fake_set(struct fake *f, fake_fn *fn, void *arg)
+{
+	f->fn = fn;
+	f->arg = arg;
 }
 
 unsigned fake_count(const struct fake *f)
@@ -277,6 +291,13 @@ void fake_add_cname(struct fake_records *r, const char *owner,
 	fake_add(r, owner, 5, ttl, name.b, name.n);
 }
 
+void fake_add_authority(struct fake_records *r, const char *owner,
+			unsigned type, uint32_t ttl, const void *data, size_t n)
+{
+	put_record(r, owner, type, ttl, data, n);
+	r->authority++;
+}
+
 void fake_add_soa(struct fake_records *r, const char *owner, uint32_t ttl)
 {
 	uint8_t data[22] = { 0 };
@@ -285,8 +306,7 @@ void fake_add_soa(struct fake_records *r, const char *owner, uint32_t ttl)
 	data[19] = (uint8_t)(ttl >> 16);
 	data[20] = (uint8_t)(ttl >> 8);
 	data[21] = (uint8_t)ttl;
-	put_record(r, owner, 6, ttl, data, sizeof(data));
-	r->authority++;
+	fake_add_authority(r, owner, DNS_TYPE_SOA, ttl, data, sizeof(data));
 }
 
 size_t fake_build(const struct fake_ask *ask, const struct fake_records *r,
@@ -299,7 +319,7 @@ size_t fake_build(const struct fake_ask *ask, const struct fake_records *r,
 	dns_put16(out + 2, (uint16_t)(0x8180 | flags));
 	dns_put16(out + 6, (uint16_t)r->answers);
 	dns_put16(out + 8, (uint16_t)r->authority);
-	dns_put16(out + 10, 0);
+	dns_put16(out + 10, (uint16_t)r->additional);
 	memcpy(out + q, r->p, r->n);
 	return q + r->n;
 }

@@ -43,6 +43,10 @@ typedef void fake_fn(void *arg, const struct fake_ask *ask);
 struct fake *fake_new(struct event_base *base, const char *addr, uint16_t port,
 		      fake_fn *fn, void *arg);
 void fake_free(struct fake *f);
+/* Answer otherwise from now on. */
+void fake_set(struct fake *f, fake_fn *fn, void *arg);
+/* Refuse connections from now on. */
+void fake_close_tcp(struct fake *f);
 unsigned fake_count(const struct fake *f);	/* messages so far */
 uint16_t fake_last_port(const struct fake *f);	/* source of the last one */
 
@@ -52,7 +56,7 @@ void fake_send(const struct fake_ask *ask, const void *p, size_t n);
 struct fake_records {
 	uint8_t p[60000];
 	size_t n;
-	unsigned answers, authority;
+	unsigned answers, authority, additional;
 };
 void fake_add(struct fake_records *r, const char *owner, unsigned type,
 	      uint32_t ttl, const void *data, size_t n);
@@ -60,6 +64,9 @@ void fake_add_a(struct fake_records *r, const char *owner, const char *addr,
 		uint32_t ttl);		/* A or AAAA */
 void fake_add_cname(struct fake_records *r, const char *owner,
 		    const char *target, uint32_t ttl);
+void fake_add_authority(struct fake_records *r, const char *owner,
+			unsigned type, uint32_t ttl, const void *data,
+			size_t n);
 /* Negative TTL in an SOA of @owner, in the authority section: add it last. */
 void fake_add_soa(struct fake_records *r, const char *owner, uint32_t ttl);
 /* @flags are ORed into the header's second 16 bits (rcode, TC). */

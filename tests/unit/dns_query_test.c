@@ -187,17 +187,20 @@ static void questions_that_waited_together_are_one_record(void **state)
 /* DNS-32: the id that the name was given with is that of the record. */
 static void another_answer_to_the_same_words_has_its_own_id(void **state)
 {
-	struct ip_endpoint server = { .port = 5300 };
+	struct resolver_servers servers = {
+		.n = 1, .server = { { .at.port = 5300 } },
+	};
+	const struct resolver_servers none = { .n = 0 };
 	char id[ID_TEXT_SIZE];
 	struct reply r;
 
 	(void)state;
-	assert_int_equal(resolver_set_servers(resolver, NULL, 0), 0);
+	assert_int_equal(resolver_set_servers(resolver, &none), 0);
 	ask(&r, "api.example.com", DNS_TYPE_A);
 	assert_int_equal(r.rcode, DNS_SERVFAIL);
 	LAST("\"dns_failed\"");
-	assert_int_equal(ip_addr_parse(STR("127.0.0.1"), &server.addr), 0);
-	assert_int_equal(resolver_set_servers(resolver, &server, 1), 0);
+	assert_int_equal(ip_addr_parse(STR("127.0.0.1"), &servers.server[0].at.addr), 0);
+	assert_int_equal(resolver_set_servers(resolver, &servers), 0);
 	ask(&r, "api.example.com", DNS_TYPE_A);
 	assert_int_equal(r.answers, 1);
 	id_of_name("api.example.com", id);

@@ -33,9 +33,18 @@ TESTS += %D%/dns_cache_test
 %C%_dns_cache_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
 %C%_dns_cache_test_LDADD = $(RESOLVER_TEST_LIBS)
 
+check_PROGRAMS += %D%/dns_servers_test
+TESTS += %D%/dns_servers_test
+%C%_dns_servers_test_SOURCES = %D%/dns_servers_test.c
+%C%_dns_servers_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
+%C%_dns_servers_test_LDADD = $(RESOLVER_TEST_LIBS)
+
+RESOLVER_TEST_KIT = %D%/resolver_kit.c %D%/resolver_kit.h \
+	%D%/dns_lab.c %D%/dns_lab.h
+
 check_PROGRAMS += %D%/resolver_test
 TESTS += %D%/resolver_test
-%C%_resolver_test_SOURCES = %D%/resolver_test.c %D%/dns_lab.c %D%/dns_lab.h
+%C%_resolver_test_SOURCES = %D%/resolver_test.c $(RESOLVER_TEST_KIT)
 %C%_resolver_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
 %C%_resolver_test_LDADD = $(RESOLVER_TEST_LIBS)
 
@@ -44,6 +53,13 @@ TESTS += %D%/rules_dns_test
 %C%_rules_dns_test_SOURCES = %D%/rules_dns_test.c
 %C%_rules_dns_test_CPPFLAGS = $(RULES_TEST_CPPFLAGS)
 %C%_rules_dns_test_LDADD = $(RULES_TEST_LDADD)
+
+check_PROGRAMS += %D%/resolver_hostile_test
+TESTS += %D%/resolver_hostile_test
+%C%_resolver_hostile_test_SOURCES = %D%/resolver_hostile_test.c \
+	$(RESOLVER_TEST_KIT)
+%C%_resolver_hostile_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
+%C%_resolver_hostile_test_LDADD = $(RESOLVER_TEST_LIBS)
 
 check_PROGRAMS += %D%/rules_name_addr_test
 TESTS += %D%/rules_name_addr_test

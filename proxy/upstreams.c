@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * upstreams.c - the resolvers that the workers ask: given, or as resolv.conf says
+ */
+#include "proxy/upstreams.h"
+
+#include <errno.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "proxy/worker.h"
+
+static unsigned upstreams_read(const struct upstreams *u, struct str conf,
+			       struct resolver_servers *ret)
+{
+	struct resolver_conf_faults faults;
+
+	resolver_parse_conf(conf, ret, &faults);
+	if (faults.bad)
+		log_warn("%s: %u nameserver lines are not usable", u->path,
+			 faults.bad);
+	if (faults.self)
+		log_error("%s: %u nameserver lines name addresses that sandboxes are given for names: Penstock would ask itself",
+			  u->path, faults.self);
+	if (ret->n == 0)
+		log_warn("%s names no resolver: until it does, no name is found",
+			 u->path);
+	return faults.self;
+}
+
+int upstreams_start(const struct upstreams *u, struct str conf,
+		    struct worker *const *worker, size_t n)
+{
+	struct resolver_servers servers = u->given;
+	int err = 0;
+
+	if (servers.n == 0 && upstreams_read(u, conf, &servers) > 0)
+		return -ELOOP;
+	for (size_t i = 0; err == 0 && i < n; i++)
+		err = resolver_set_servers(worker[i]->resolver, &servers);
+	return err;
+}
+
+static void upstreams_set(struct worker *w, void *arg)
+{
+	struct resolver_servers *s = arg;
+	int err = resolver_set_servers(w->resolver, s);
+
+	if (err < 0)
+		log_error("worker %u keeps its old resolvers: %s", w->index,
+			  strerror(-err));
+	mem_free(s);
+}
+
+void upstreams_on_conf(const struct upstreams *u, struct str conf,
+		       struct worker *const *worker, size_t n)
+{
+	struct resolver_servers s, *copy;
+
+	/* What leads back to us is left out; the others are asked. */
+	(void)upstreams_read(u, conf, &s);
+	log_info("%s changed: %zu resolvers", u->path, s.n);
+	for (size_t i = 0; i < n; i++) {
+		copy = mem_new(sizeof(*copy));
+		if (copy)
+			*copy = s;
+		if (!copy || worker_call(worker[i], upstreams_set, copy) < 0) {
+			mem_free(copy);
+			log_error("worker %zu keeps its old resolvers: out of memory",
+				  i);
+		}
+	}
+}

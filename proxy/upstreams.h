@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * upstreams.h - the resolvers that the workers ask: given, or as resolv.conf says
+ *
+ * Given ones are all there are: resolv.conf is not read then, nor followed.
+ * Never is a resolver asked that nobody configured, and never ourselves.
+ */
+#ifndef PROXY_UPSTREAMS_H
+#define PROXY_UPSTREAMS_H
+
+#include "base/compiler.h"
+#include "base/str.h"
+#include "resolver/resolver.h"
+
+struct worker;
+
+struct upstreams {
+	struct resolver_servers given;	/* none: as resolv.conf says */
+	const char *path;		/* resolv.conf; NULL when given */
+};
+
+/**
+ * upstreams_start() - The servers of workers that are not started yet
+ * @conf:	text of resolv.conf
+ * Return: 0, -ELOOP (a server would be ourselves) or -errno; told on the log
+ */
+NODISCARD int upstreams_start(const struct upstreams *u, struct str conf,
+			      struct worker *const *worker, size_t n);
+
+/* resolv.conf has another text now. */
+void upstreams_on_conf(const struct upstreams *u, struct str conf,
+		       struct worker *const *worker, size_t n);
+
+#endif /* PROXY_UPSTREAMS_H */
