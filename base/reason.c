@@ -260,6 +260,11 @@ static const struct reason_info reasons[] = {
 		"dns_timeout", REASON_NETWORK, 504,
 		"dns_timeout", SOCKS_HOST_UNREACH, EDE_NO_AUTHORITY,
 		"the name servers did not answer in time" },
+	[REASON_DNS_TLS_FAILED] = {
+		"dns_tls_failed", REASON_NETWORK, 502,
+		"dns_error", SOCKS_HOST_UNREACH, EDE_NO_AUTHORITY,
+		"no verified TLS connection to the name servers could be "
+		"made" },
 	[REASON_CONNECT_REFUSED] = {
 		"connect_refused", REASON_NETWORK, 502,
 		"connection_refused", SOCKS_REFUSED, EDE_OTHER,

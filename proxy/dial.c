@@ -160,6 +160,8 @@ static enum reason dns_reason(const struct dial *d)
 	/* "No such name" is of the name; the rest may be one family's. */
 	if (a == REASON_DNS_NXDOMAIN || aaaa == REASON_DNS_NXDOMAIN)
 		return REASON_DNS_NXDOMAIN;
+	if (a == REASON_DNS_TLS_FAILED || aaaa == REASON_DNS_TLS_FAILED)
+		return REASON_DNS_TLS_FAILED;
 	if (a == REASON_DNS_TIMEOUT || aaaa == REASON_DNS_TIMEOUT)
 		return REASON_DNS_TIMEOUT;
 	if (a == REASON_DNS_FAILED || aaaa == REASON_DNS_FAILED)

@@ -15,6 +15,10 @@
 #define FLAGS_TC	0x0200
 #define FLAGS_RD	0x0100
 #define FLAGS_OPCODE	0x7800
+#define OPTION_PADDING	12
+
+_Static_assert(DNS_HEADER_SIZE + DNS_NAME_MAX + 4 + 11 + 4 <= DNS_ASK_MAX,
+	       "the longest question fits, padded or not");
 
 void dns_ask_encode(const struct dns_name *name, uint16_t type, uint16_t id,
 		    const uint8_t mix[32], struct dns_ask *ret)
@@ -44,6 +48,19 @@ void dns_ask_encode(const struct dns_name *name, uint16_t type, uint16_t id,
 	ret->question_n = (uint16_t)(at - DNS_HEADER_SIZE);
 	memcpy(p + at, opt, sizeof(opt));
 	ret->n = (uint16_t)(at + sizeof(opt));
+}
+
+void dns_ask_pad(struct dns_ask *ask)
+{
+	uint8_t *p = ask->p + ask->n;
+	size_t n = ask->n + 4u;
+	size_t pad = (DNS_ASK_PAD - n % DNS_ASK_PAD) % DNS_ASK_PAD;
+
+	dns_put16(p - 2, (uint16_t)(4 + pad));		/* of the OPT's data */
+	dns_put16(p, OPTION_PADDING);
+	dns_put16(p + 2, (uint16_t)pad);
+	memset(p + 4, 0, pad);
+	ask->n = (uint16_t)(n + pad);
 }
 
 void dns_ask_strip(struct dns_ask *ask)

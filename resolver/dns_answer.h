@@ -15,7 +15,8 @@
 
 #define DNS_CHAIN_MAX		11	/* CNAMEs between a name and its addresses */
 #define DNS_RECORDS_MAX		512	/* of one answer; more is no answer */
-#define DNS_ASK_MAX		(DNS_HEADER_SIZE + DNS_NAME_MAX + 4 + 11)
+#define DNS_ASK_PAD		128	/* RFC 8467 4.1 */
+#define DNS_ASK_MAX		(3 * DNS_ASK_PAD)
 
 struct dns_ask {
 	uint16_t n;
@@ -33,6 +34,10 @@ struct dns_ask {
  */
 void dns_ask_encode(const struct dns_name *name, uint16_t type, uint16_t id,
 		    const uint8_t mix[32], struct dns_ask *ret);
+
+/* Pad the packet, by an option in its OPT, to a multiple of DNS_ASK_PAD, so that
+ * its size tells nothing of the name where it is encrypted (RFC 7830). */
+void dns_ask_pad(struct dns_ask *ask);
 
 /* Take the OPT off again, for a server that knows no EDNS. */
 void dns_ask_strip(struct dns_ask *ask);

@@ -18,6 +18,7 @@ enum dns_sent {
 	DNS_SENT_HEARD,		/* something with our id and name came */
 	DNS_SENT_TIMEOUT,
 	DNS_SENT_FAILED,	/* refused, unreachable, broken off */
+	DNS_SENT_NO_TLS,	/* no TLS, or not with whom it should be */
 };
 
 /*

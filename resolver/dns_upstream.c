@@ -4,8 +4,8 @@
  *
  * Theory of operation
  * ===================
- * A transport (dns_chan.c) takes one packet to one server and says what came
- * of it.  Which server is asked, how often and for how long is decided here, as
+ * A transport (dns_chan.c, dns_tls.c) takes one packet to one server and says
+ * what came of it.  Which server is asked, how often and for how long is decided here, as
  * is what is believed.
  *
  * An answer with the right id that does not repeat the question exactly, or is
@@ -16,6 +16,8 @@
  *     | not believed -> TCP attempt on the same server --answer--> done
  *     | time-out, error, SERVFAIL, REFUSED, referral ... -> the next server
  *   all servers tried, DNS_ROUNDS times, or too late -> done, with the last fault
+ *
+ * A server with TLS is asked by TLS and in no other way, whatever fails.
  *
  * What is learnt of servers (dns_health.c): one that timed out, could not be
  * reached, or failed a question that another then answered, is asked after the
@@ -49,6 +51,7 @@
 #include "base/mem.h"
 #include "resolver/dns_chan.h"
 #include "resolver/dns_health.h"
+#include "resolver/dns_tls.h"
 
 #define JOB_MAGIC	0x6a6f6221u
 
@@ -70,11 +73,12 @@ struct job {
 	unsigned failed;	/* those that gave nothing to believe */
 	unsigned round;
 	unsigned server;	/* of the attempt that runs */
-	bool tcp, bare;		/* how it is made */
+	bool tls, tcp, bare;	/* how it is made */
 	bool doubted;		/* by TCP because of what came by UDP */
 	int64_t sent_ms;
 	struct dns_ask ask;
 	struct dns_chan_ask slot;
+	struct dns_tls_ask tls_slot;
 	/* What the attempt brought, noted by the call-back. */
 	enum dns_sent how;
 	int verdict;		/* of dns_answer_parse() */
@@ -84,11 +88,12 @@ struct job {
 
 struct dns_upstream {
 	struct event_base *base;
-	int attempts_until_ms, deadline_ms;
+	int attempt_ms, attempts_until_ms, deadline_ms, tls_idle_ms;
 	struct resolver_servers servers;
 	struct dns_health health[RESOLVER_SERVERS_MAX];
 	unsigned generation;
 	struct dns_chans *chans;
+	struct dns_tls *tls[RESOLVER_SERVERS_MAX];	/* made when first asked */
 	struct list waiting, ready, blocked;
 	struct list by_age;	/* the oldest question first */
 	unsigned njobs;
@@ -187,8 +192,8 @@ static void job_on_sent(void *arg, enum dns_sent how, const uint8_t *p,
 	j->how = how;
 	dns_answer_done(&j->answer);
 	if (how == DNS_SENT_HEARD && j->fn)
-		j->verdict = dns_answer_parse(p, n, &j->ask, !j->tcp,
-					      &j->answer);
+		j->verdict = dns_answer_parse(p, n, &j->ask,
+					      !j->tcp && !j->tls, &j->answer);
 	job_ready(j, JOB_HEARD);
 }
 
@@ -220,10 +225,52 @@ static bool job_next_server(struct job *j)
 			return false;
 	}
 	j->tried |= BIT(j->server);
-	j->tcp = dns_health_wants_tcp(&u->health[j->server], now_ms);
+	j->tls = u->servers.server[j->server].tls;
+	j->tcp = !j->tls && dns_health_wants_tcp(&u->health[j->server], now_ms);
 	j->doubted = false;
 	j->bare = false;
 	return true;
+}
+
+static void job_encode(struct job *j)
+{
+	uint8_t dice[34];
+
+	random_bytes(dice, sizeof(dice));
+	dns_ask_encode(&j->name, j->type, dns_get16(dice), dice + 2, &j->ask);
+	if (j->bare)
+		dns_ask_strip(&j->ask);
+	else if (j->tls)
+		dns_ask_pad(&j->ask);
+}
+
+static int job_send_plain(struct job *j)
+{
+	struct dns_upstream *u = j->up;
+
+	job_encode(j);
+	j->slot = (struct dns_chan_ask){ .fn = job_on_sent, .arg = j };
+	return dns_chans_send(u->chans, &u->servers.server[j->server], j->tcp,
+			      &j->ask, &j->slot);
+}
+
+static int job_send_tls(struct job *j)
+{
+	struct dns_upstream *u = j->up;
+	const struct dns_tls_config config = {
+		.base = u->base, .tls = u->servers.tls,
+		.server = &u->servers.server[j->server],
+		.attempt_ms = u->attempt_ms, .idle_ms = u->tls_idle_ms,
+	};
+	struct dns_tls **tls = &u->tls[j->server];
+
+	if (!*tls && dns_tls_new(&config, tls) != 0)
+		return -EAGAIN;
+	do
+		job_encode(j);
+	while (dns_tls_has_id(*tls, dns_get16(j->ask.p)));
+	j->tls_slot = (struct dns_tls_ask){ .fn = job_on_sent, .arg = j };
+	return dns_tls_send(*tls, &j->ask, &j->tls_slot);
 }
 
 /* Ask j->server; every end of it comes through job_on_sent(). */
@@ -231,17 +278,10 @@ static void job_send(struct job *j)
 {
 	struct dns_upstream *u = j->up;
 	bool waited = j->state == JOB_BLOCKED;
-	uint8_t dice[34];
 
-	random_bytes(dice, sizeof(dice));
-	dns_ask_encode(&j->name, j->type, dns_get16(dice), dice + 2, &j->ask);
-	if (j->bare)
-		dns_ask_strip(&j->ask);
-	j->sent_ms = clock_mono_ms();
-	j->slot = (struct dns_chan_ask){ .fn = job_on_sent, .arg = j };
 	job_move(j, JOB_ASKED, &u->waiting);
-	if (dns_chans_send(u->chans, &u->servers.server[j->server], j->tcp,
-			   &j->ask, &j->slot) != 0)
+	j->sent_ms = clock_mono_ms();
+	if ((j->tls ? job_send_tls(j) : job_send_plain(j)) != 0)
 		/* One that waited already keeps its place, the first. */
 		job_move(j, JOB_BLOCKED, waited ? u->blocked.next
 						: &u->blocked);
@@ -274,7 +314,7 @@ static bool job_ask_otherwise(struct job *j)
 		j->tcp = false;
 		return j->how == DNS_SENT_FAILED;
 	}
-	if (j->verdict != 0 && !j->tcp) {
+	if (j->verdict != 0 && !j->tcp && !j->tls) {
 		j->tcp = true;
 		j->doubted = true;
 		return true;
@@ -325,7 +365,11 @@ static void job_on_heard(struct job *j)
 		job_end(j, DNS_LOOPED);
 		return;
 	}
-	j->fault = j->how == DNS_SENT_TIMEOUT ? DNS_TIMED_OUT : DNS_UNANSWERED;
+	/* That a server is not who it should be outweighs what else failed. */
+	if (j->fault != DNS_NO_TLS)
+		j->fault = j->how == DNS_SENT_NO_TLS ? DNS_NO_TLS :
+			   j->how == DNS_SENT_TIMEOUT ? DNS_TIMED_OUT :
+							DNS_UNANSWERED;
 	if (job_ask_otherwise(j)) {
 		job_send(j);
 		return;
@@ -411,15 +455,18 @@ int dns_upstream_new(const struct dns_upstream_config *config,
 		     struct dns_upstream **ret)
 {
 	struct dns_upstream *u = mem_new(sizeof(*u));
-	int attempt_ms, err;
+	int err;
 
 	if (!u)
 		return -ENOMEM;
 	u->base = config->base;
-	attempt_ms = config->attempt_ms ? config->attempt_ms : DNS_ATTEMPT_MS;
+	u->attempt_ms = config->attempt_ms ? config->attempt_ms :
+					     DNS_ATTEMPT_MS;
+	u->tls_idle_ms = config->tls_idle_ms ? config->tls_idle_ms :
+					       DNS_TLS_IDLE_MS;
 	u->attempts_until_ms = config->attempts_until_ms ?
 		config->attempts_until_ms : DNS_ATTEMPTS_UNTIL_MS;
-	u->deadline_ms = u->attempts_until_ms + attempt_ms;
+	u->deadline_ms = u->attempts_until_ms + u->attempt_ms;
 	list_init(&u->waiting);
 	list_init(&u->ready);
 	list_init(&u->blocked);
@@ -429,13 +476,21 @@ int dns_upstream_new(const struct dns_upstream_config *config,
 		mem_free(u);
 		return -ENOMEM;
 	}
-	err = dns_chans_new(u->base, attempt_ms, &u->chans);
+	err = dns_chans_new(u->base, u->attempt_ms, &u->chans);
 	if (err) {
 		mem_free(u);
 		return err;
 	}
 	*ret = u;
 	return 0;
+}
+
+static void tls_drop(struct dns_upstream *u)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(u->tls); i++) {
+		dns_tls_free(u->tls[i]);
+		u->tls[i] = NULL;
+	}
 }
 
 void dns_upstream_free(struct dns_upstream *u)
@@ -449,6 +504,7 @@ void dns_upstream_free(struct dns_upstream *u)
 	jobs[2] = &u->blocked;
 	u->closing = true;
 	dns_chans_free(u->chans);
+	tls_drop(u);
 	event_del(&u->run);
 	event_del(&u->deadline);
 	for (size_t i = 0; i < ARRAY_SIZE(jobs); i++)
@@ -460,6 +516,8 @@ void dns_upstream_free(struct dns_upstream *u)
 void dns_upstream_set_servers(struct dns_upstream *u,
 			      const struct resolver_servers *servers)
 {
+	/* What is on its way over TLS goes on with the new ones. */
+	tls_drop(u);
 	u->servers = *servers;
 	memset(u->health, 0, sizeof(u->health));
 	u->generation++;

@@ -17,6 +17,7 @@ struct event_base;
 #define DNS_ATTEMPT_MS		1500	/* an attempt over one transport */
 #define DNS_ATTEMPTS_UNTIL_MS	3400	/* no attempt starts later than this */
 #define DNS_ROUNDS		2	/* over all servers */
+#define DNS_TLS_IDLE_MS		10000	/* then a connection is closed */
 #define DNS_JOBS_MAX		2048	/* questions in flight on one worker */
 
 struct dns_upstream;	/* opaque */
@@ -25,12 +26,14 @@ struct dns_upstream_config {
 	struct event_base *base;
 	int attempt_ms;		/* 0: the constants above */
 	int attempts_until_ms;
+	int tls_idle_ms;
 };
 
 enum dns_outcome {
 	DNS_ANSWERED,		/* NOERROR or NXDOMAIN, believed */
 	DNS_UNANSWERED,		/* no server, errors, nothing to believe */
 	DNS_TIMED_OUT,
+	DNS_NO_TLS,		/* a server could not be verified */
 	DNS_LOOPED,		/* the chain of CNAMEs has no end */
 };
 
@@ -54,7 +57,7 @@ NODISCARD int dns_upstream_ask(struct dns_upstream *u,
 			       const struct dns_name *name, uint16_t type,
 			       dns_upstream_fn *fn, void *arg);
 
-/* Open UDP and TCP sockets: 0 when nothing is in flight. */
+/* Open sockets, but for connections of TLS: 0 when nothing is in flight. */
 size_t dns_upstream_sockets(const struct dns_upstream *u);
 
 #endif /* RESOLVER_DNS_UPSTREAM_H */

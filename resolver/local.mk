@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_LIBRARIES += %D%/libresolver.a
-%C%_libresolver_a_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(CARES_CFLAGS)
+%C%_libresolver_a_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(CARES_CFLAGS) \
+	$(OPENSSL_CFLAGS)
 %C%_libresolver_a_SOURCES = \
 	%D%/resolver.h %D%/name_map.h \
 	%D%/dns_answer.c %D%/dns_answer.h \
@@ -21,6 +22,7 @@ noinst_LIBRARIES += %D%/libresolver.a
 	%D%/dns_rdata.c %D%/dns_rdata.h \
 	%D%/dns_repeats.c %D%/dns_repeats.h \
 	%D%/dns_tcp.c \
+	%D%/dns_tls.c %D%/dns_tls.h %D%/dns_tls_lib.c %D%/dns_tls_lib.h \
 	%D%/dns_transport.c %D%/dns_transport.h \
 	%D%/dns_udp.c \
 	%D%/dns_upstream.c %D%/dns_upstream.h \

@@ -4,10 +4,12 @@
  */
 #include <errno.h>
 
+#include "resolver/dns_msg.h"
 #include "resolver/name_map.h"
 #include "resolver/resolver.h"
 
 #define DNS_PORT	53
+#define TLS_PORT	853
 
 /* Cut "%zone" off the end of an address. */
 static bool zone_take(struct str *text, struct resolver_server *s)
@@ -100,12 +102,40 @@ static int addr_take(struct str text, struct resolver_server *s,
 	return addr_check(s, ret_why);
 }
 
+/* "#name" of whom the certificate must be; a host name as in DNS. */
+static bool tls_name_take(struct str *text, struct resolver_server *s)
+{
+	struct str rest = *text, front;
+	struct dns_name name;
+	size_t n;
+
+	str_cut(&rest, '#', &front);
+	if (front.n == text->n)
+		return true;
+	if (rest.n == 0 || rest.n >= sizeof(s->tls_name))
+		return false;
+	for (size_t i = 0; i < rest.n; i++)
+		s->tls_name[i] = ascii_lower(rest.p[i]);
+	*text = front;
+	return dns_name_from_text(str_make(s->tls_name, rest.n), &name) == 0 &&
+	       dns_name_text(&name, s->tls_name, &n) && n == rest.n &&
+	       ip_addr_parse(rest, &(struct ip_addr){ 0 }) != 0;
+}
+
 int resolver_parse_server(struct str text, struct resolver_server *ret,
 			  const char **ret_why)
 {
 	struct resolver_server s = { .at.port = DNS_PORT };
 	int err;
 
+	if (str_starts(text, STR("tls://"))) {
+		text = str_make(text.p + 6, text.n - 6);
+		s.tls = true;
+		s.at.port = TLS_PORT;
+		*ret_why = "has no right name behind '#': tls://ADDRESS#dns.example.net";
+		if (!tls_name_take(&text, &s))
+			return -EINVAL;
+	}
 	*ret_why = "has no right port: ADDRESS:PORT or [ADDRESS]:PORT";
 	if (!port_take(&text, &s.at.port))
 		return -EINVAL;
@@ -113,6 +143,15 @@ int resolver_parse_server(struct str text, struct resolver_server *ret,
 	if (!err)
 		*ret = s;
 	return err;
+}
+
+bool resolver_want_tls(const struct resolver_servers *servers)
+{
+	for (size_t i = 0; i < servers->n; i++) {
+		if (servers->server[i].tls)
+			return true;
+	}
+	return false;
 }
 
 static bool is_known(const struct resolver_servers *list,

@@ -130,7 +130,8 @@ int resolver_set_servers(struct resolver *r,
 		const struct ip_endpoint *at = &servers->server[i].at;
 
 		if (at->port == 0 || (at->addr.family != IP_V4 &&
-				      at->addr.family != IP_V6))
+				      at->addr.family != IP_V6) ||
+		    (servers->server[i].tls && !servers->tls))
 			return -EINVAL;
 	}
 	dns_cache_flush(r->cache);
@@ -229,7 +230,8 @@ static void flight_on_outcome(void *arg, enum dns_outcome outcome,
 		flight_on_answer(f, answer);
 	else
 		flight_fail(f, outcome == DNS_TIMED_OUT ? REASON_DNS_TIMEOUT :
-							  REASON_DNS_FAILED);
+			       outcome == DNS_NO_TLS ? REASON_DNS_TLS_FAILED :
+						       REASON_DNS_FAILED);
 }
 
 static struct flight *flight_find(const struct resolver *r, uint64_t tenant,

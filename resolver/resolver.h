@@ -38,7 +38,7 @@ enum resolver_type { RESOLVER_A = 1, RESOLVER_AAAA = 28 };
 struct resolver_answer {
 	enum reason reason;	/* ALLOWED: found; DNS_NXDOMAIN, DNS_NO_ADDRESS (the
 				 * name exists, this type does not), DNS_FAILED,
-				 * DNS_TIMEOUT */
+				 * DNS_TIMEOUT, DNS_TLS_FAILED */
 	const struct ip_addr *addr;	/* borrowed for the call */
 	size_t n;
 	struct str rdata;	/* of another type; borrowed: dns_rdata_next() */
@@ -59,12 +59,32 @@ void resolver_free(struct resolver *r);	/* pending callbacks are dropped */
 struct resolver_server {
 	struct ip_endpoint at;
 	char zone[IF_NAMESIZE];	/* interface of a link-local address, or "" */
+	bool tls;		/* DNS over TLS (RFC 7858), and nothing else */
+	char tls_name[254];	/* of its certificate; "": it has the address */
 };
+
+/* What DNS over TLS needs: OpenSSL, and who may vouch for servers. */
+struct resolver_tls;
 
 struct resolver_servers {
 	size_t n;
 	struct resolver_server server[RESOLVER_SERVERS_MAX];
+	const struct resolver_tls *tls;	/* borrowed; NULL: no server has tls */
 };
+
+#define RESOLVER_TLS_WHY_SIZE	512
+
+/**
+ * resolver_tls_new() - Load all that is needed, from files too
+ * @ca_file:	certificates (PEM) of those who may vouch for servers; NULL: the
+ *		system's
+ * @why:	on failure, what is wrong
+ *
+ * May be shared by resolvers of several threads, and outlives them.
+ */
+NODISCARD int resolver_tls_new(const char *ca_file, struct resolver_tls **ret,
+			       char why[RESOLVER_TLS_WHY_SIZE]);
+void resolver_tls_free(struct resolver_tls *tls);
 
 /**
  * resolver_set_servers() - The upstreams, in the order of preference
@@ -72,14 +92,16 @@ struct resolver_servers {
  * None at all is fine: every lookup then fails with DNS_FAILED.  What was asked
  * of an old server may still be answered by it; whatever is asked from now on,
  * further tries too, goes to the new ones.  The cache is emptied.
- * Return: 0, or -EINVAL (a server without family or port; nothing changed)
+ * Return: 0, or -EINVAL (a server without family or port, or with TLS where
+ * there is none; nothing changed)
  */
 NODISCARD int resolver_set_servers(struct resolver *r,
 				   const struct resolver_servers *servers);
 
 /**
  * resolver_parse_server() - "192.0.2.53", "[2001:db8::53]:5353",
- *                           "fe80::1%eth0": a server as people write it
+ *                           "fe80::1%eth0", "tls://192.0.2.53#dns.example.net":
+ *                           a server as people write it
  * @ret_why:	on failure, what is wrong, as the end of a sentence
  *
  * Refused is what is no server's address (unspecified, multicast), and what
@@ -89,6 +111,9 @@ NODISCARD int resolver_set_servers(struct resolver *r,
 NODISCARD int resolver_parse_server(struct str text,
 				    struct resolver_server *ret,
 				    const char **ret_why);
+
+/* Is one of them asked by TLS? */
+bool resolver_want_tls(const struct resolver_servers *servers);
 
 struct resolver_conf_faults {
 	unsigned bad;		/* nameserver lines without a usable address */

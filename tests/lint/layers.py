@@ -32,7 +32,7 @@ HOMES = {
     r"ini\.h$": ("base/ini.c",),
     r"seccomp\.h$": ("base/seccomp.c",),
     r"ares(_\w+)?\.h$": ("resolver/dns_chan.c",),
-    r"openssl/": ("proxy/tls.c", "proxy/ca.c", "resolver/dns_tls.c",
+    r"openssl/": ("proxy/tls.c", "proxy/ca.c", "resolver/dns_tls_lib.h",
                   "audit/chain.c"),
     r"libmnl/": ("base/sock_diag.c", "proxy/host_addrs.c",
                 "proxy/host_route.c", "proxy/nflog.c",

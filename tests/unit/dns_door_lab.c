@@ -290,7 +290,9 @@ int door_setup(void **state)
 		.base = base, .attempt_ms = ATTEMPT_MS,
 		.attempts_until_ms = 4 * ATTEMPT_MS,
 	};
-	struct resolver_servers servers = { 1, { { .at.port = 5300 } } };
+	struct resolver_servers servers = {
+		.n = 1, .server = { { .at.port = 5300 } },
+	};
 
 	(void)state;
 	alarm(GUARD_S);

@@ -237,7 +237,7 @@ static void dns_16_nothing_of_the_clients_leaves_but_the_name(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(seen); i++) {
 		struct resolver_servers servers = {
-			1, { { .at.port = 5300 } }
+			.n = 1, .server = { { .at.port = 5300 } },
 		};
 
 		fake_free(upstream);

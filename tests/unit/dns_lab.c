@@ -49,7 +49,7 @@ struct fake {
 	int udp, tcp;
 	struct event *udp_ev, *tcp_ev;
 	struct fake_conn *conn[FAKE_CONNS];
-	unsigned count;
+	unsigned count, questions;
 	uint16_t last_port;
 };
 
@@ -67,7 +67,8 @@ static void fake_got(struct fake_ask *ask)
 	ask->fake->count++;
 	ask->fake->last_port = port_of(&ask->peer);
 	ask->base = ask->fake->base;
-	(void)dns_question_parse(ask->p, ask->n, &ask->q);
+	if (dns_question_parse(ask->p, ask->n, &ask->q) == DNS_PARSE_OK)
+		ask->fake->questions++;
 	ask->fake->fn(ask->fake->arg, ask);
 }
 
@@ -158,6 +159,17 @@ static int bound(int type, const struct ip_endpoint *at)
 	return fd;
 }
 
+int fake_listen(const char *addr, uint16_t port)
+{
+	struct ip_endpoint at = { .port = port };
+	int fd;
+
+	REQUIRE(ip_addr_parse(str_from(addr), &at.addr) == 0);
+	fd = bound(SOCK_STREAM, &at);
+	REQUIRE(listen(fd, 64) == 0);
+	return fd;
+}
+
 struct fake *fake_new(struct event_base *base, const char *addr, uint16_t port,
 		      fake_fn *fn, void *arg)
 {
@@ -169,8 +181,7 @@ struct fake *fake_new(struct event_base *base, const char *addr, uint16_t port,
 	f->fn = fn;
 	f->arg = arg;
 	f->udp = bound(SOCK_DGRAM, &at);
-	f->tcp = bound(SOCK_STREAM, &at);
-	REQUIRE(listen(f->tcp, 64) == 0);
+	f->tcp = fake_listen(addr, port);
 	f->udp_ev = event_new(base, f->udp, EV_READ | EV_PERSIST, udp_cb, f);
 	f->tcp_ev = event_new(base, f->tcp, EV_READ | EV_PERSIST, accept_cb, f);
 	REQUIRE(f->udp_ev && event_add(f->udp_ev, NULL) == 0);
@@ -212,6 +223,11 @@ unsigned fake_count(const struct fake *f)
 	return f->count;
 }
 
+unsigned fake_questions(const struct fake *f)
+{
+	return f->questions;
+}
+
 uint16_t fake_last_port(const struct fake *f)
 {
 	return f->last_port;
@@ -221,6 +237,10 @@ void fake_send(const struct fake_ask *ask, const void *p, size_t n)
 {
 	uint8_t len[2] = { (uint8_t)(n >> 8), (uint8_t)n };
 
+	if (ask->send) {
+		ask->send(ask, p, n);
+		return;
+	}
 	if (!ask->tcp) {
 		(void)!sendto(ask->fd, p, n, 0,
 			      (const struct sockaddr *)&ask->peer, ask->peer_n);

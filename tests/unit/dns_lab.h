@@ -22,6 +22,7 @@
 bool dns_lab_enter(void);
 
 struct fake;
+struct tls_fake;
 
 /* One message that a fake server got. */
 struct fake_ask {
@@ -35,6 +36,9 @@ struct fake_ask {
 	int fd;
 	struct sockaddr_storage peer;
 	unsigned peer_n;
+	/* not by UDP or TCP: see tls_lab.h */
+	void (*send)(const struct fake_ask *ask, const void *p, size_t n);
+	struct tls_fake *tls_fake;
 };
 
 typedef void fake_fn(void *arg, const struct fake_ask *ask);
@@ -48,7 +52,11 @@ void fake_set(struct fake *f, fake_fn *fn, void *arg);
 /* Refuse connections from now on. */
 void fake_close_tcp(struct fake *f);
 unsigned fake_count(const struct fake *f);	/* messages so far */
+unsigned fake_questions(const struct fake *f);	/* those that were questions */
 uint16_t fake_last_port(const struct fake *f);	/* source of the last one */
+
+/* A socket that listens on @addr:@port for connections. */
+int fake_listen(const char *addr, uint16_t port);
 
 /* Send any bytes as the answer. */
 void fake_send(const struct fake_ask *ask, const void *p, size_t n);

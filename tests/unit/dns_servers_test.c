@@ -116,6 +116,11 @@ static void a_server_is_an_address_and_perhaps_a_port(void **state)
 		{ "[fe80::1%eth0]:5353", "[fe80::1]:5353", "eth0" },
 		{ "::ffff:192.0.2.53", "192.0.2.53:53", "" },
 		{ "127.0.0.1", "127.0.0.1:53", "" },
+		{ "tls://192.0.2.53", "192.0.2.53:853", "" },
+		{ "tls://192.0.2.53:53#dns.example.net", "192.0.2.53:53", "" },
+		{ "tls://[2001:db8::53]#dns.example.net",
+		  "[2001:db8::53]:853", "" },
+		{ "tls://2001:db8::53#a", "[2001:db8::53]:853", "" },
 	};
 	char text[IP_ENDPOINT_TEXT_SIZE];
 	struct resolver_server s;
@@ -152,6 +157,17 @@ static void dns_19_what_is_no_servers_address_is_refused(void **state)
 		{ "ff02::fb", -EINVAL, "many" },
 		{ "fe80::1", -EINVAL, "which interface" },
 		{ "192.0.2.1%eth0", -EINVAL, "interface" },
+		{ "192.0.2.53#dns.example.net", -EINVAL, "no address" },
+		{ "tls://", -EINVAL, "no address" },
+		{ "tls://dns.example.net", -EINVAL, "no address" },
+		{ "tls:192.0.2.53", -EINVAL, "port" },
+		{ "https://192.0.2.53", -EINVAL, "port" },
+		{ "tls://192.0.2.53#", -EINVAL, "name" },
+		{ "tls://192.0.2.53#192.0.2.53", -EINVAL, "name" },
+		{ "tls://192.0.2.53#a..b", -EINVAL, "name" },
+		{ "tls://192.0.2.53#a b", -EINVAL, "name" },
+		{ "tls://192.0.2.53#*.example.net", -EINVAL, "name" },
+		{ "tls://198.18.0.1#a", -ELOOP, "ask itself" },
 		{ "198.18.0.1", -ELOOP, "ask itself" },
 		{ "[fd70:656e:7374:6f63::7]:53", -ELOOP, "ask itself" },
 	};

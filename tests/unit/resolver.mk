@@ -61,6 +61,13 @@ TESTS += %D%/resolver_hostile_test
 %C%_resolver_hostile_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
 %C%_resolver_hostile_test_LDADD = $(RESOLVER_TEST_LIBS)
 
+check_PROGRAMS += %D%/resolver_tls_test
+TESTS += %D%/resolver_tls_test
+%C%_resolver_tls_test_SOURCES = %D%/resolver_tls_test.c \
+	%D%/tls_lab.c %D%/tls_lab.h $(RESOLVER_TEST_KIT)
+%C%_resolver_tls_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS) $(OPENSSL_CFLAGS)
+%C%_resolver_tls_test_LDADD = $(RESOLVER_TEST_LIBS) $(OPENSSL_LIBS)
+
 check_PROGRAMS += %D%/rules_name_addr_test
 TESTS += %D%/rules_name_addr_test
 %C%_rules_name_addr_test_SOURCES = %D%/rules_name_addr_test.c
