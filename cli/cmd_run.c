@@ -359,6 +359,8 @@ static int launch(struct run *r, char **command)
 		.cwd = r->cwd[0] ? r->cwd : NULL,
 		.plug_path = find_plug(r),
 		.daemon_path = r->daemon,
+		.dns = r->opts.dns,
+		.dns_ca = r->opts.dns_ca,
 		.daemon_env = caller_daemon_env(),
 		.records_fd = r->state.fd,
 		.control_dir = r->state.dir[0] ? r->state.dir : NULL,
@@ -376,6 +378,12 @@ static int launch(struct run *r, char **command)
 	if (!spec.plug_path && r->opts.policy_name) {
 		say("--policy-name needs a service, and there is none at "
 		    PLUG_DEFAULT " (penstockd(8) tells how to set one up)");
+		return EXIT_OWN;
+	}
+	if (spec.plug_path && r->opts.dns[0]) {
+		say("--dns-server is for a penstockd of the run's own, and a "
+		    "service is there: add --private, or let the service ask "
+		    "its own resolvers");
 		return EXIT_OWN;
 	}
 	if (!spec.plug_path && daemon_path_find(r->opts.daemon, r->daemon))

@@ -17,6 +17,7 @@ enum {
 	ID_ALLOW = 1, ID_PRESET, ID_PRESET_DIR, ID_POLICY, ID_POLICY_NAME,
 	ID_OBSERVE, ID_WRITE_POLICY, ID_RECORDS, ID_JSON, ID_SUMMARY, ID_QUIET,
 	ID_NO_PROXY_ENV, ID_MAP_ROOT, ID_NAME, ID_PRIVATE, ID_PLUG, ID_DAEMON,
+	ID_DNS_SERVER, ID_DNS_CA,
 	ID_HELP,
 };
 
@@ -45,6 +46,10 @@ static const struct opt opts[] = {
 	  "appear as root inside, for programs that insist on it" },
 	{ ID_NAME, "name", 0, OPT_NEEDED, "LABEL",
 	  "host name inside, and the run's label in records" },
+	{ ID_DNS_SERVER, "dns-server", 0, OPT_NEEDED, "ADDRESS",
+	  "ask this resolver, not resolv.conf's; tls://... by TLS; may be repeated" },
+	{ ID_DNS_CA, "dns-ca", 0, OPT_NEEDED, "FILE",
+	  "who may vouch for tls:// resolvers, instead of the system's" },
 	{ ID_PRIVATE, "private", 0, OPT_NONE, NULL,
 	  "a penstockd of this run's own, even if a service is there" },
 	{ ID_PLUG, "plug", 0, OPT_NEEDED, "PATH",
@@ -91,6 +96,20 @@ static const char *set_preset(struct run_opts *o, const char *value)
 	if (o->npresets == RUN_PRESETS_MAX)
 		return "too many: write a policy file";
 	o->preset[o->npresets++] = value;
+	return NULL;
+}
+
+static const char *set_dns(struct run_opts *o, const char *value)
+{
+	size_t n = 0;
+
+	while (o->dns[n])
+		n++;
+	if (n == RUN_DNS_MAX)
+		return "too many";
+	if (!*value)
+		return "is empty";
+	o->dns[n] = value;
 	return NULL;
 }
 
@@ -169,6 +188,10 @@ static const char *set(void *arg, int id, const char *value)
 		return wrong ? wrong : set_once(&o->name, value);
 	case ID_PLUG:
 		return set_once(&o->plug, value);
+	case ID_DNS_SERVER:
+		return set_dns(o, value);
+	case ID_DNS_CA:
+		return set_once(&o->dns_ca, value);
 	case ID_DAEMON:
 		return set_once(&o->daemon, value);
 	default:
@@ -187,6 +210,11 @@ static const char *contradiction(const struct run_opts *o)
 	if (o->policy_name && (o->policy || o->nallow || o->npresets))
 		return "--policy-name is the service's policy: without "
 		       "--policy and --allow";
+	if (o->dns[0] && o->plug)
+		return "--dns-server is for a penstockd of the run's own, "
+		       "not for --plug: a service has resolvers of its own";
+	if (o->dns_ca && !o->dns[0])
+		return "--dns-ca needs a --dns-server that begins with tls://";
 	if (o->policy_name && o->private)
 		return "--policy-name needs a service, not --private";
 	return NULL;

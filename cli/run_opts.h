@@ -13,6 +13,7 @@
 #define RUN_ALLOW_MAX	1024	/* --allow options of one run */
 #define RUN_LABEL_DEFAULT	"sandbox"	/* host name inside */
 #define RUN_PRESETS_MAX	32	/* --preset options */
+#define RUN_DNS_MAX	8	/* --dns-server options */
 
 struct run_opts {
 	const char *policy;		/* file, or NULL */
@@ -24,6 +25,8 @@ struct run_opts {
 	const char *preset_dir;		/* NULL: the one that is installed */
 	const char *write_policy, *records, *json_file;
 	const char *name, *plug, *daemon;
+	const char *dns[RUN_DNS_MAX + 1];	/* NULL-terminated */
+	const char *dns_ca;
 	bool observe, json, summary, quiet, no_proxy_env, map_root, private;
 	bool help;
 };

@@ -17,6 +17,7 @@
 
 #define PLUG_CHILD_FD	3
 #define NUMBER_TEXT	16
+#define ARGS_MAX	32	/* of penstockd, with the NULL at the end */
 
 static int spawn_actions(posix_spawn_file_actions_t *a, int plug)
 {
@@ -50,17 +51,19 @@ static int spawn_attributes(posix_spawnattr_t *a)
 	return e;
 }
 
-static int spawn(const struct launch_spec *spec, char *const *argv, int plug,
-		 pid_t *ret_pid)
+static int spawn(const struct launch_spec *spec, const char *const argv[ARGS_MAX],
+		 int plug, pid_t *ret_pid)
 {
 	static char *const nothing[] = { NULL };
 	char *const *env = spec->daemon_env ? spec->daemon_env : nothing;
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
+	char *words[ARGS_MAX];		/* @argv, of a type without const */
 	int e = posix_spawn_file_actions_init(&actions);
 
 	if (e)
 		return -e;
+	memcpy(words, argv, sizeof(words));
 	e = posix_spawnattr_init(&attributes);
 	if (!e) {
 		e = spawn_actions(&actions, plug);
@@ -68,7 +71,7 @@ static int spawn(const struct launch_spec *spec, char *const *argv, int plug,
 			e = spawn_attributes(&attributes);
 		if (!e)
 			e = posix_spawn(ret_pid, spec->daemon_path, &actions,
-					&attributes, argv, env);
+					&attributes, words, env);
 		posix_spawnattr_destroy(&attributes);
 	}
 	posix_spawn_file_actions_destroy(&actions);
@@ -78,20 +81,30 @@ static int spawn(const struct launch_spec *spec, char *const *argv, int plug,
 int handover_spawn(const struct launch_spec *spec, uint32_t id, int *ret_plug,
 		   pid_t *ret_pid, struct launch_error *err)
 {
-	char name[] = "penstockd", private[] = "--private";
-	char plug_fd[] = "--plug-fd", three[] = "3";
-	char uid[] = "--uid", gid[] = "--gid", number[NUMBER_TEXT];
-	char *argv[10] = { name, private, plug_fd, three };
+	char number[NUMBER_TEXT];
+	const char *argv[ARGS_MAX] = { "penstockd", "--private", "--plug-fd",
+				       "3" };
+	size_t args = 4;
 	int pair[2], e, n;
 
 	n = snprintf(number, sizeof(number), "%u", id);
 	if (n < 0 || n >= NUMBER_TEXT)
 		return fault(err, ENAMETOOLONG, "cannot name the daemon's id");
 	if (id) {
-		argv[4] = uid;
-		argv[5] = number;
-		argv[6] = gid;
-		argv[7] = number;
+		argv[args++] = "--uid";
+		argv[args++] = number;
+		argv[args++] = "--gid";
+		argv[args++] = number;
+	}
+	for (size_t i = 0; spec->dns && spec->dns[i]; i++) {
+		if (args + 4 >= ARGS_MAX)
+			return fault(err, E2BIG, "cannot ask so many resolvers");
+		argv[args++] = "--dns-server";
+		argv[args++] = spec->dns[i];
+	}
+	if (spec->dns_ca) {
+		argv[args++] = "--tls-ca";
+		argv[args++] = spec->dns_ca;
 	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return fault(err, errno, "cannot make a plug");

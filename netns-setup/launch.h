@@ -29,6 +29,10 @@ struct launch_spec {
 	const char *cwd;		/* where we are; absolute, no links in it */
 	const char *plug_path;		/* a running service's socket; NULL: private */
 	const char *daemon_path;	/* penstockd to start when private */
+	/* Resolvers that a private one asks, as of penstockd(8), --dns-server;
+	 * NULL-terminated; NULL or none: resolv.conf's. */
+	const char *const *dns;
+	const char *dns_ca;		/* --tls-ca of it, or NULL */
 	char *const *daemon_env;	/* its whole environment; NULL: empty */
 	int records_fd;			/* O_APPEND; borrowed */
 	const char *control_dir;	/* where the run's owner reaches us to give

@@ -372,7 +372,9 @@ static void broker_loop(struct broker_own *o)
 			return;
 		if (p[1].revents)
 			follow_settle(&o->conf);
-		if (n == 0 || p[1].revents) {
+		if (!o->config->resolv_conf)
+			wait_ms = -1;
+		else if (n == 0 || p[1].revents) {
 			err = follow_tell(&o->conf, o->sock);
 			wait_ms = -1;
 		}

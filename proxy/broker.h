@@ -22,7 +22,7 @@ struct broker;
 #define BROKER_CONF_MAX		32768	/* bytes of resolv.conf that are read */
 
 struct broker_config {
-	const char *resolv_conf;	/* path to follow */
+	const char *resolv_conf;	/* path to follow, or NULL */
 	const char *log_path;		/* to open on request, or NULL */
 	const char *policies;		/* directory to follow, or NULL */
 	/* Runs in the broker, first: gives up what the daemon gives up too. */

@@ -217,6 +217,30 @@ static void config_take_gids(struct config_reader *r,
 	config_take_ranges(r, k, value, true);
 }
 
+static void config_take_servers(struct config_reader *r,
+				const struct config_key *k, struct str value)
+{
+	struct resolver_servers *s = config_field(r, k);
+	const char *why;
+	struct str word;
+
+	if (str_empty(value))
+		config_error(r, r->line, "'%s' is empty: name a resolver, or leave the line out to use resolv.conf's",
+			     k->name);
+	while (str_word(&value, &word)) {
+		if (s->n == RESOLVER_SERVERS_MAX) {
+			config_error(r, r->line, "'%s' has more than %d resolvers",
+				     k->name, RESOLVER_SERVERS_MAX);
+			return;
+		}
+		if (resolver_parse_server(word, &s->server[s->n], &why) < 0)
+			config_error(r, r->line, "'%s' is given '%.*s', which %s",
+				     k->name, STR_ARG(word), why);
+		else
+			s->n++;
+	}
+}
+
 /* --- keys ---------------------------------------------------------------------- */
 
 #define AT(field)	offsetof(struct config, field)
@@ -236,10 +260,12 @@ static const struct config_key config_keys[] = {
 	{ "plug", "allow_named_uid", config_take_uids, AT(name), 0, 0 },
 	{ "plug", "allow_named_group", config_take_gids, AT(name), 0, 0 },
 	{ "plug", "policies", config_take_path, AT(policies), 0, 0 },
+	{ "dns", "servers", config_take_servers, AT(dns), 0, 0 },
+	{ "dns", "tls_ca", config_take_path, AT(tls_ca), 0, 0 },
 };
 _Static_assert(ARRAY_SIZE(config_keys) <= 32, "one bit a key in 'seen'");
 
-static const char *const config_sections[] = { "service", "plug", NULL };
+static const char *const config_sections[] = { "service", "plug", "dns", NULL };
 
 static void config_on_section(void *arg, unsigned line, struct str name)
 {
@@ -255,7 +281,7 @@ static void config_on_section(void *arg, unsigned line, struct str name)
 		config_error(r, line, "unknown section [%.*s]; did you mean [%s]?",
 			     STR_ARG(name), near);
 	else
-		config_error(r, line, "unknown section [%.*s]; there are [service] and [plug]",
+		config_error(r, line, "unknown section [%.*s]; there are [service], [plug] and [dns]",
 			     STR_ARG(name));
 }
 
@@ -291,7 +317,8 @@ static void config_on_key(void *arg, unsigned line, struct str section,
 	for (i = 0; i < ARRAY_SIZE(config_keys); i++) {
 		const struct config_key *k = &config_keys[i];
 		bool many = k->take == config_take_uids ||
-			    k->take == config_take_gids;
+			    k->take == config_take_gids ||
+			    k->take == config_take_servers;
 
 		if (!str_eq(section, str_from(k->section)) ||
 		    !str_eq(key, str_from(k->name)))
@@ -322,6 +349,26 @@ static int config_defaults(struct config *c)
 	return c->plug && c->resolv_conf ? 0 : -ENOMEM;
 }
 
+static bool config_has(const struct config_reader *r, const char *section,
+		       const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(config_keys); i++)
+		if (strcmp(config_keys[i].section, section) == 0 &&
+		    strcmp(config_keys[i].name, name) == 0)
+			return r->seen & BIT(i);
+	return false;
+}
+
+static void config_check_dns(struct config_reader *r)
+{
+	const struct config *c = r->config;
+
+	if (c->tls_ca && !resolver_want_tls(&c->dns))
+		config_error(r, 0, "tls_ca is for resolvers that are asked by TLS: begin one of 'servers' in [dns] with tls://, or take tls_ca out");
+	if (c->dns.n > 0 && config_has(r, "service", "resolv_conf"))
+		config_error(r, 0, "'servers' in [dns] and 'resolv_conf' in [service] both say who is asked: keep one of them");
+}
+
 /* What only the whole can be asked for. */
 static void config_check(struct config_reader *r)
 {
@@ -332,6 +379,7 @@ static void config_check(struct config_reader *r)
 		config_error(r, 0, "nobody may plug a sandbox: add allow_policy_uid, allow_policy_group, allow_named_uid or allow_named_group to [plug]");
 	if (named && !c->policies)
 		config_error(r, 0, "allow_named_uid and allow_named_group need the policies that may be named: add 'policies = DIRECTORY' to [plug]");
+	config_check_dns(r);
 }
 
 int config_parse(struct str text, config_error_fn *fn, void *arg,
@@ -363,6 +411,7 @@ void config_done(struct config *c)
 	mem_free(c->log);
 	mem_free(c->resolv_conf);
 	mem_free(c->policies);
+	mem_free(c->tls_ca);
 	*c = (struct config){ 0 };
 }
 

@@ -15,6 +15,7 @@
 #include "base/compiler.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "resolver/resolver.h"
 
 #define CONFIG_FILE_MAX		(1u << 20)	/* bytes of a configuration */
 #define CONFIG_RANGES_MAX	64		/* ids or ranges of one key */
@@ -47,6 +48,9 @@ struct config {
 	struct config_who bring;	/* may bring a policy */
 	struct config_who name;		/* may name one of the service's own */
 	char *policies;			/* its directory, or NULL */
+	/* [dns] */
+	struct resolver_servers dns;	/* none: as resolv_conf says */
+	char *tls_ca;			/* NULL: the system's certificates */
 };
 
 /* @line 0: of the whole file. */

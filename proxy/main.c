@@ -103,8 +103,13 @@ static int main_configure(struct daemon *d)
 	const struct config *c = &d->service.config;
 	int err;
 
-	d->upstreams.path = d->opts.resolv_conf ? d->opts.resolv_conf
-					     : MAIN_RESOLV_CONF;
+	d->upstreams = (struct upstreams){
+		.given = d->opts.dns, .tls_ca = d->opts.tls_ca,
+		.path = d->opts.resolv_conf ? d->opts.resolv_conf
+					    : MAIN_RESOLV_CONF,
+	};
+	if (d->upstreams.given.n > 0)
+		d->upstreams.path = NULL;
 	d->nworkers = 1;
 	d->ids = d->opts.ids;
 	d->has_ids = d->opts.has_ids;
@@ -119,6 +124,11 @@ static int main_configure(struct daemon *d)
 		log_set_level(c->log_level);
 	if (!d->opts.resolv_conf)
 		d->upstreams.path = c->resolv_conf;
+	if (c->dns.n > 0) {
+		d->upstreams.given = c->dns;
+		d->upstreams.tls_ca = c->tls_ca;
+		d->upstreams.path = NULL;
+	}
 	d->nworkers = c->workers ? c->workers : main_cores();
 	d->ids = (struct isolate_ids){ c->uid, c->gid };
 	d->has_ids = c->has_user;
@@ -199,9 +209,13 @@ static int main_open(struct daemon *d)
 	if (err < 0)
 		return main_failed("cannot read this host's addresses", err);
 	d->conf = BUF_INIT(BROKER_CONF_MAX);
-	err = broker_read_conf(d->upstreams.path, &d->conf);
+	err = d->upstreams.path
+		? broker_read_conf(d->upstreams.path, &d->conf) : 0;
 	if (err < 0)
 		return main_failed(d->upstreams.path, err);
+	err = upstreams_open(&d->upstreams);
+	if (err < 0)
+		return err;
 	err = notify_open(d->opts.notify_socket, &d->notify_fd);
 	if (err < 0)
 		log_warn("NOTIFY_SOCKET: %s; the service manager is not told",
@@ -354,8 +368,7 @@ static void main_on_broker_gone(void *arg)
 {
 	const struct daemon *d = arg;
 
-	log_error("the broker is gone: changes of %s and of policies are not followed and the log cannot be reopened until a restart",
-		  d->upstreams.path);
+	log_error("the broker is gone: changes of resolv.conf and of policies are not followed and the log cannot be reopened until a restart");
 	plug_reload_fail(d->plug, "the process that reads the policies is gone: restart the service");
 }
 
@@ -556,6 +569,7 @@ static void main_free(struct daemon *d)
 			host_addrs_release(d->worker[i]);
 		worker_free(d->worker[i]);
 	}
+	upstreams_close(&d->upstreams);
 	host_addrs_free(d->hosts);
 	broker_free(d->broker);
 	if (d->signals)

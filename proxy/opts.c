@@ -25,12 +25,14 @@ static const char opts_usage[] =
 	"  --plug-fd N         descriptor of the connection to that launcher\n"
 	"  --uid N, --gid N    ids to change to when started as root\n"
 	"  --resolv-conf FILE  where the upstream resolvers stand [/etc/resolv.conf]\n"
+	"  --dns-server ADDRESS   one of them instead; may be repeated\n"
+	"  --tls-ca FILE       who may vouch for those that begin with tls://\n"
 	"  --log-level WORD    error, warn, info or debug\n"
 	"  --help, --version\n";
 
 enum {
 	OPT_CONFIG = 256, OPT_CHECK, OPT_PRIVATE, OPT_PLUG_FD, OPT_UID,
-	OPT_GID, OPT_RESOLV, OPT_LEVEL, OPT_HELP, OPT_VERSION,
+	OPT_GID, OPT_RESOLV, OPT_DNS, OPT_TLS_CA, OPT_LEVEL, OPT_HELP, OPT_VERSION,
 };
 
 static const struct option opts_table[] = {
@@ -41,6 +43,8 @@ static const struct option opts_table[] = {
 	{ "uid", required_argument, NULL, OPT_UID },
 	{ "gid", required_argument, NULL, OPT_GID },
 	{ "resolv-conf", required_argument, NULL, OPT_RESOLV },
+	{ "dns-server", required_argument, NULL, OPT_DNS },
+	{ "tls-ca", required_argument, NULL, OPT_TLS_CA },
 	{ "log-level", required_argument, NULL, OPT_LEVEL },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ "version", no_argument, NULL, OPT_VERSION },
@@ -82,6 +86,22 @@ static bool opts_level(const char *text, struct opts *o)
 			text);
 }
 
+static bool opts_dns(const char *text, struct opts *o)
+{
+	struct resolver_servers *s = &o->dns;
+	const char *why = "";
+
+	if (s->n == RESOLVER_SERVERS_MAX)
+		return opts_bad("too many of --dns-server, at", text);
+	if (resolver_parse_server(str_from(text), &s->server[s->n], &why) < 0) {
+		fprintf(stderr, "penstockd: --dns-server is given '%s', which %s\n",
+			text, why);
+		return false;
+	}
+	s->n++;
+	return true;
+}
+
 static bool opts_take(int opt, const char *arg, struct opts *o)
 {
 	unsigned long v = 0;
@@ -91,6 +111,8 @@ static bool opts_take(int opt, const char *arg, struct opts *o)
 	case OPT_CHECK: o->check = true; return true;
 	case OPT_PRIVATE: o->private = true; return true;
 	case OPT_RESOLV: o->resolv_conf = arg; return true;
+	case OPT_DNS: return opts_dns(arg, o);
+	case OPT_TLS_CA: o->tls_ca = arg; return true;
 	case OPT_LEVEL: return opts_level(arg, o);
 	case OPT_PLUG_FD:
 		if (!opts_number(arg, 3, INT_MAX, &v,
@@ -126,6 +148,15 @@ static bool opts_check(struct opts *o)
 		return opts_bad("--plug-fd goes with --private", NULL);
 	if (!o->private && (o->ids.uid || o->ids.gid))
 		return opts_bad("--uid and --gid go with --private; a service has 'user' in its configuration",
+				NULL);
+	if (!o->private && (o->dns.n || o->tls_ca))
+		return opts_bad("--dns-server and --tls-ca go with --private; a service has [dns] in its configuration",
+				NULL);
+	if (o->dns.n && o->resolv_conf)
+		return opts_bad("--dns-server and --resolv-conf both say who is asked: give one of them",
+				NULL);
+	if (o->tls_ca && !resolver_want_tls(&o->dns))
+		return opts_bad("--tls-ca needs a --dns-server that begins with tls://",
 				NULL);
 	if ((o->ids.uid != 0) != (o->ids.gid != 0))
 		return opts_bad("--uid and --gid go together", NULL);

@@ -10,6 +10,7 @@
 #include "base/compiler.h"
 #include "base/log.h"
 #include "proxy/isolate.h"
+#include "resolver/resolver.h"
 
 struct opts {
 	bool private;			/* --private --plug-fd N */
@@ -19,6 +20,8 @@ struct opts {
 	bool has_ids;			/* --uid N --gid N */
 	struct isolate_ids ids;
 	const char *resolv_conf;	/* --resolv-conf FILE, or NULL */
+	struct resolver_servers dns;	/* --dns-server SERVER, each */
+	const char *tls_ca;		/* --tls-ca FILE, or NULL */
 	bool has_level;
 	enum log_level level;		/* --log-level WORD */
 	const char *notify_socket;	/* NOTIFY_SOCKET, or NULL */

@@ -10,6 +10,26 @@
 #include "base/mem.h"
 #include "proxy/worker.h"
 
+int upstreams_open(struct upstreams *u)
+{
+	char why[RESOLVER_TLS_WHY_SIZE];
+	int err;
+
+	if (!resolver_want_tls(&u->given))
+		return 0;
+	err = resolver_tls_new(u->tls_ca, &u->tls, why);
+	if (err < 0)
+		log_error("upstream resolvers: %s", why);
+	u->given.tls = u->tls;
+	return err;
+}
+
+void upstreams_close(struct upstreams *u)
+{
+	resolver_tls_free(u->tls);
+	u->tls = NULL;
+}
+
 static unsigned upstreams_read(const struct upstreams *u, struct str conf,
 			       struct resolver_servers *ret)
 {

@@ -17,7 +17,13 @@ struct worker;
 struct upstreams {
 	struct resolver_servers given;	/* none: as resolv.conf says */
 	const char *path;		/* resolv.conf; NULL when given */
+	const char *tls_ca;		/* NULL: the system's certificates */
+	struct resolver_tls *tls;	/* by upstreams_open(), when one wants it */
 };
+
+/* What must be read from files: before the process gives them up. */
+NODISCARD int upstreams_open(struct upstreams *u);
+void upstreams_close(struct upstreams *u);	/* after the workers */
 
 /**
  * upstreams_start() - The servers of workers that are not started yet

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dnsd.py - the lab's DNS: authoritative for names.py, over UDP and TCP.
+"""dnsd.py - the lab's DNS: authoritative for names.py, over UDP, TCP and TLS.
 
 Each question is written to a log as one JSON line, so that a test can show
 what was asked of the outside, byte by byte, and what was not.
@@ -7,6 +7,7 @@ what was asked of the outside, byte by byte, and what was not.
 import argparse
 import asyncio
 import json
+import ssl
 import struct
 import sys
 
@@ -27,7 +28,7 @@ class Zone:
         self.log = log
         self.asked = {}
 
-    def note(self, wire, query, transport, server):
+    def note(self, wire, query, transport, server, peer):
         question = query.question[0] if query.question else None
         self.log.write(json.dumps({
             # A question is an empty set, so it must not be asked for truth.
@@ -35,7 +36,8 @@ class Zone:
             "type": None if question is None
                     else dns.rdatatype.to_text(question.rdtype),
             "transport": transport,
-            "server": server,
+            "server": server.split("%")[0],
+            "peer": peer,
             "edns": query.edns,
             "payload": query.payload if query.edns >= 0 else None,
             "options": len(query.options),
@@ -95,14 +97,14 @@ class Zone:
                     "IN", rdtype, found))
         return reply
 
-    async def handle(self, wire, transport, server):
+    async def handle(self, wire, transport, server, peer):
         try:
             query = dns.message.from_wire(wire)
         except Exception:  # whatever it was, it is worth a line
             self.log.write(json.dumps({"name": None, "wire": wire.hex()}) + "\n")
             self.log.flush()
             return None
-        self.note(wire, query, transport, server)
+        self.note(wire, query, transport, server, peer)
         if not query.question:
             return None
         name = query.question[0].name.to_text().rstrip(".").lower()
@@ -134,17 +136,18 @@ class Udp(asyncio.DatagramProtocol):
 
     async def reply(self, data, addr):
         here = self.transport.get_extra_info("sockname")[0]
-        wire = await self.zone.handle(data, "udp", here)
+        wire = await self.zone.handle(data, "udp", here, addr[1])
         if wire is not None:
             self.transport.sendto(wire, addr)
 
 
-async def serve_tcp(zone, reader, writer):
+async def serve_tcp(zone, reader, writer, transport="tcp"):
     try:
         while True:
             size = struct.unpack("!H", await reader.readexactly(2))[0]
-            wire = await zone.handle(await reader.readexactly(size), "tcp",
-                                     writer.get_extra_info("sockname")[0])
+            wire = await zone.handle(await reader.readexactly(size), transport,
+                                     writer.get_extra_info("sockname")[0],
+                                     writer.get_extra_info("peername")[1])
             if wire is not None:
                 writer.write(struct.pack("!H", len(wire)) + wire)
                 await writer.drain()
@@ -157,15 +160,21 @@ async def serve_tcp(zone, reader, writer):
 async def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--log", required=True)
+    parser.add_argument("--cert", required=True, help="for DNS over TLS")
+    parser.add_argument("--key", required=True)
     parser.add_argument("address", nargs="+")
     args = parser.parse_args()
     zone = Zone(open(args.log, "a", encoding="ascii"))
     loop = asyncio.get_running_loop()
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(args.cert, args.key)
     for address in args.address:
         await loop.create_datagram_endpoint(lambda: Udp(zone),
                                             local_addr=(address, 53))
         await asyncio.start_server(lambda r, w: serve_tcp(zone, r, w),
                                    address, 53)
+        await asyncio.start_server(lambda r, w: serve_tcp(zone, r, w, "tls"),
+                                   address, 853, ssl=tls)
     print("ready", flush=True)
     # The lab holds the other end of stdin: its end is ours.
     await loop.run_in_executor(None, sys.stdin.read)

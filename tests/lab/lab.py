@@ -102,14 +102,17 @@ class Lab:
             ip link set lo up
             ip addr add %(gate4)s/24 dev up0
             ip addr add %(gate6)s/64 dev up0 nodad
+            ip addr add %(link)s/64 dev up0 nodad
             ip link set up0 up
             # Every address but the link's is this namespace's own.
             ip route add 198.51.100.0/24 dev up0 table local
             ip route add local default dev lo
             ip -6 route add 2001:db8:1::/64 dev up0 table local
             ip -6 route add local default dev lo
-            sysctl -qw net.ipv4.conf.all.rp_filter=0 net.core.somaxconn=8192
-            """ % {"gate4": names.GATE_V4, "gate6": names.GATE_V6})
+            sysctl -qw net.ipv4.conf.all.rp_filter=0 net.core.somaxconn=8192 \
+                net.ipv6.ip_nonlocal_bind=1
+            """ % {"gate4": names.GATE_V4, "gate6": names.GATE_V6,
+                   "link": names.DNS_LINK})
         self.internet.sh("""
             nft -f - <<'RULES'
             table inet lab {
@@ -126,6 +129,7 @@ RULES
             ip link set lo up
             ip addr add %(host4)s/24 dev eth0
             ip addr add %(host6)s/64 dev eth0 nodad
+            ip addr add fe80::2/64 dev eth0 nodad
             ip link set eth0 up
             ip route add default via %(gate4)s
             ip -6 route add default via %(gate6)s
@@ -161,18 +165,24 @@ lowerdir=/etc,upperdir=/mnt/etc/upper,workdir=/mnt/etc/work overlay /etc
                 "-out", "ca.pem", "-days", "30", "-subj", "/CN=Penstock lab CA",
                 "-addext", "basicConstraints=critical,CA:TRUE",
                 "-addext", "keyUsage=critical,keyCertSign")
-        openssl("req", "-newkey", "ec", "-pkeyopt",
-                "ec_paramgen_curve:prime256v1", "-nodes", "-keyout",
-                "origin.key", "-out", "origin.csr", "-subj", "/CN=lab origin")
-        with open(self.dir + "/origin.ext", "w", encoding="ascii") as ext:
-            ext.write("basicConstraints=CA:FALSE\n"
-                      "keyUsage=critical,digitalSignature\n"
-                      "extendedKeyUsage=serverAuth\n"
-                      "subjectAltName=DNS:*.example.com,DNS:*.example.net,"
-                      "IP:%s,IP:%s\n" % (names.WEB_V4, names.WEB_V6))
-        openssl("x509", "-req", "-in", "origin.csr", "-CA", "ca.pem", "-CAkey",
-                "ca.key", "-CAcreateserial", "-days", "30", "-extfile",
-                "origin.ext", "-out", "origin.pem")
+        for name, alternatives in (
+                ("origin", "DNS:*.example.com,DNS:*.example.net,IP:%s,IP:%s"
+                 % (names.WEB_V4, names.WEB_V6)),
+                ("dns", "DNS:%s,IP:%s,IP:%s"
+                 % (names.DNS_NAME, names.DNS_V4, names.DNS_V6))):
+            openssl("req", "-newkey", "ec", "-pkeyopt",
+                    "ec_paramgen_curve:prime256v1", "-nodes", "-keyout",
+                    name + ".key", "-out", name + ".csr", "-subj",
+                    "/CN=lab " + name)
+            with open("%s/%s.ext" % (self.dir, name), "w",
+                      encoding="ascii") as ext:
+                ext.write("basicConstraints=CA:FALSE\n"
+                          "keyUsage=critical,digitalSignature\n"
+                          "extendedKeyUsage=serverAuth\n"
+                          "subjectAltName=%s\n" % alternatives)
+            openssl("x509", "-req", "-in", name + ".csr", "-CA", "ca.pem",
+                    "-CAkey", "ca.key", "-CAcreateserial", "-days", "30",
+                    "-extfile", name + ".ext", "-out", name + ".pem")
         os.chmod(self.dir + "/ca.pem", 0o644)
         self.ca = self.dir + "/ca.pem"
 
@@ -187,8 +197,11 @@ lowerdir=/etc,upperdir=/mnt/etc/upper,workdir=/mnt/etc/work overlay /etc
     def _servers(self):
         self.dns_log = self.dir + "/dns.log"
         self.origin_log = self.dir + "/origin.log"
-        self._serve("dnsd.py", "--log", self.dns_log, names.DNS_V4,
-                    names.DNS2_V4)
+        self._serve("dnsd.py", "--log", self.dns_log,
+                    "--cert", self.dir + "/dns.pem",
+                    "--key", self.dir + "/dns.key",
+                    names.DNS_V4, names.DNS2_V4, names.DNS_V6,
+                    names.DNS_LINK + "%up0")
         self.www = self.dir + "/www"       # served below /files/
         os.makedirs(self.www)
         self._serve("origin.py", "--log", self.origin_log, "--www", self.www,

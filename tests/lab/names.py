@@ -19,6 +19,9 @@ GATE_V4 = "198.51.100.1"        # the internet's side of the link
 GATE_V6 = "2001:db8:1::1"
 DNS_V4 = "203.0.113.53"
 DNS2_V4 = "203.0.113.54"
+DNS_V6 = "2001:db8:3::53"
+DNS_LINK = "fe80::53"          # on the link between host and internet
+DNS_NAME = "dns.example.net"    # of the certificate, with DNS_V4 and DNS_V6
 
 WEB_V4 = "203.0.113.10"
 WEB_V6 = "2001:db8:3::10"

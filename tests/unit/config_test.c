@@ -92,6 +92,48 @@ static void every_key_is_taken(void **state)
 	config_done(&c);
 }
 
+static void resolvers_are_taken_as_people_write_them(void **state)
+{
+	static const char text[] =
+		"[dns]\nservers = 192.0.2.53 [2001:db8::53]:5353\n"
+		"servers = tls://192.0.2.54#DNS.example.net\n"
+		"tls_ca = /etc/penstock/ca.pem\n" WHO;
+	struct said said = { 0, "" };
+	struct config c;
+
+	(void)state;
+	assert_int_equal(config_parse(str_from(text), on_error, &said, &c), 0);
+	assert_int_equal(c.dns.n, 3);
+	assert_int_equal(c.dns.server[1].at.port, 5353);
+	assert_false(c.dns.server[1].tls);
+	assert_true(c.dns.server[2].tls);
+	assert_int_equal(c.dns.server[2].at.port, 853);
+	assert_string_equal(c.dns.server[2].tls_name, "dns.example.net");
+	assert_string_equal(c.tls_ca, "/etc/penstock/ca.pem");
+	config_done(&c);
+}
+
+static void dns_19_wrong_resolvers_are_said_with_the_mend(void **state)
+{
+	(void)state;
+	expect_error("[dns]\nservers =\n" WHO, "2: 'servers' is empty");
+	expect_error("[dns]\nservers = 192.0.2.53 dns.example.net\n" WHO,
+		     "2: 'servers' is given 'dns.example.net', which is no address");
+	expect_error("[dns]\nservers = 198.18.0.1\n" WHO,
+		     "2: 'servers' is given '198.18.0.1', which is an address that sandboxes are given for names: Penstock would ask itself");
+	expect_error("[dns]\nservers = tls://192.0.2.1#\n" WHO,
+		     "no right name behind '#'");
+	expect_error("[dns]\nservers = 192.0.2.1 192.0.2.2 192.0.2.3 192.0.2.4 "
+		     "192.0.2.5 192.0.2.6 192.0.2.7 192.0.2.8 192.0.2.9\n" WHO,
+		     "2: 'servers' has more than 8 resolvers");
+	expect_error("[dns]\nservers = 192.0.2.53\ntls_ca = /ca.pem\n" WHO,
+		     "tls_ca is for resolvers that are asked by TLS");
+	expect_error("[service]\nresolv_conf = /etc/r\n[dns]\nservers = 192.0.2.53\n" WHO,
+		     "keep one of them");
+	expect_error("[dns]\nserver = 192.0.2.53\n" WHO,
+		     "did you mean 'servers'?");
+}
+
 static void each_mistake_has_its_line_and_the_mend(void **state)
 {
 	(void)state;
@@ -153,6 +195,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_empty_section_list_has_defaults),
 		cmocka_unit_test(every_key_is_taken),
+		cmocka_unit_test(resolvers_are_taken_as_people_write_them),
+		cmocka_unit_test(dns_19_wrong_resolvers_are_said_with_the_mend),
 		cmocka_unit_test(each_mistake_has_its_line_and_the_mend),
 		cmocka_unit_test(all_mistakes_are_told_at_once),
 		cmocka_unit_test(no_key_has_more_ids_than_its_bound),
