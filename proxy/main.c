@@ -654,8 +654,11 @@ int main(int argc, char **argv)
 	if (main_configure(d) < 0)
 		return 1;
 	if (d->opts.check) {
+		int err = upstreams_open(&d->upstreams);
+
+		upstreams_close(&d->upstreams);
 		service_done(&d->service);
-		return 0;
+		return err < 0 ? 1 : 0;
 	}
 	isolate_exit(main_run(d) < 0 ? 1 : 0);
 }

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from conftest import USER, Penstock, names
+from conftest import USER, Penstock, daemon_of, names
 from test_service import Service
 
 TLS = "tls://%s#%s" % (names.DNS_V4, names.DNS_NAME)
@@ -160,17 +160,30 @@ def test_a_service_asks_by_tls_as_its_configuration_says(lab):
     assert b"Connection refused" in err
 
 
+def test_check_reads_the_certificates_too(lab):
+    path = lab.dir + "/tls-ca.ini"
+    for ca, code in (lab.ca, 0), ("/nowhere.pem", 1):
+        with open(path, "w", encoding="ascii") as out:
+            out.write("[plug]\nallow_policy_uid = 0\n"
+                      "[dns]\nservers = %s\ntls_ca = %s\n" % (TLS, ca))
+        done = lab.host.run(
+            [lab.dir + "/stage/usr/local/sbin/penstockd", "--config", path,
+             "--check"], capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+        assert ("/nowhere.pem" in done.stderr) == (code == 1)
+
+
 def test_a_daemon_without_tls_has_not_loaded_it(as_user, lab):
     """The price of OpenSSL is paid by those who use it."""
     def libraries(options):
         process = as_user.start("sh", "-c", "echo up; read -r line",
                                 options=options, text=True)
         assert process.stdout.readline() == "up\n"
-        daemon = lab.host.run(
-            ["sh", "-c", "cat $(grep -l penstockd /proc/[0-9]*/comm |"
-             " sed 's/comm$/maps/')"], capture_output=True, text=True).stdout
+        with open("/proc/%d/maps" % daemon_of(process), encoding="utf-8",
+                  errors="replace") as maps:
+            found = set(re.findall(r"lib(?:ssl|crypto)", maps.read()))
         process.communicate("\n", timeout=60)
-        return set(re.findall(r"lib(?:ssl|crypto)", daemon))
+        return found
     assert libraries([]) == set()
     assert libraries(["--dns-server", TLS, "--dns-ca", lab.ca]) == {
         "libssl", "libcrypto"}
