@@ -50,9 +50,10 @@ static void diff_usage(void)
 {
 	puts("Say what a new policy makes reachable and what it takes away:\n\n"
 	     "  penstock policy diff old.ini new.ini\n\n"
-	     "Policies are compared by what they permit now, not by their "
-	     "texts; a mode of\nobserving permits nothing here.  Of requests, "
-	     "a sample of each pattern of paths\nis tried.\n\n"
+	     "Policies are compared by what they let pass, not by their "
+	     "texts, now and\nwhenever a rule ends; what is only observed "
+	     "passes.  Of requests, samples of\nthe patterns of paths are "
+	     "tried.\n\n"
 	     "Exit status: 0 no difference, 1 some, 2 a policy is wrong.\n\n"
 	     "Usage: penstock policy diff [OPTIONS] OLD NEW\n");
 	opts_usage(&diff_table);
@@ -78,21 +79,31 @@ static int put_ports(const struct rules_change *c, struct buf *out)
 	return buf_printf(out, "%u-%u", c->port_lo, c->port_hi);
 }
 
+static bool has_host(const struct rules_change *c)
+{
+	return c->host.n > 0 || c->wild;
+}
+
+static int put_host(const struct rules_change *c, struct buf *out)
+{
+	return buf_printf(out, "%s%.*s", !c->wild ? "" :
+			  c->host.n > 0 ? "*." : "*", STR_ARG(c->host));
+}
+
 /* "*.example.com port 443 at 10.0.0.0-10.0.0.255" */
 static int put_where(const struct rules_change *c, struct buf *out)
 {
-	int e = 0;
+	int e = has_host(c) ? put_host(c, out) : put_addrs(c, out);
 
-	if (c->host.n > 0)
-		e = buf_printf(out, "%s%.*s port ", c->wild ? "*." : "",
-			       STR_ARG(c->host));
-	else
-		e = put_addrs(c, out);
-	if (!e && c->host.n == 0)
+	if (!e)
 		e = buf_printf(out, " port ");
 	if (!e)
 		e = put_ports(c, out);
-	if (!e && c->host.n > 0 && c->lo.family != IP_NONE) {
+	if (!e && c->was)
+		e = buf_printf(out, " as %s, %s %s", c->gained ? c->is->name :
+			       c->was->name, c->gained ? "was" : "now",
+			       c->gained ? c->was->name : c->is->name);
+	if (!e && has_host(c) && c->lo.family != IP_NONE) {
 		e = buf_printf(out, " at ");
 		if (!e)
 			e = put_addrs(c, out);
@@ -129,13 +140,26 @@ static int put_types(const struct rules_change *c, const char *between,
 /* What DNS is asked about, which no port says. */
 static int text_types(const struct rules_change *c, struct buf *out)
 {
-	int e = buf_printf(out, "%s%s%.*s  ", c->gained ? "+ DNS types  " :
-			   "- no longer  ", c->wild ? "*." : "",
-			   STR_ARG(c->host));
+	int e = buf_printf(out, c->gained ? "+ DNS types  " : "- no longer  ");
 
+	if (!e)
+		e = put_host(c, out);
+	if (!e)
+		e = buf_printf(out, "  ");
 	if (!e)
 		e = put_types(c, " ", out);
 	return e ? e : buf_printf(out, c->gained ? "\n" : " by DNS\n");
+}
+
+/* A rule that ends, or does not any more, in one of the two. */
+static int put_since(const struct rules_change *c, struct buf *out)
+{
+	char since[CLOCK_RFC3339_SIZE];
+
+	if (c->since == 0)
+		return buf_add_char(out, '\n');
+	clock_rfc3339(c->since * 1000000, since);
+	return buf_printf(out, ", from %s on\n", since);
 }
 
 static int text_change(const struct shown_diff *d, const struct rules_change *c,
@@ -148,11 +172,14 @@ static int text_change(const struct shown_diff *d, const struct rules_change *c,
 	if (!e)
 		e = put_where(c, out);
 	if (!e)
-		e = buf_printf(out, "   %s[allow %s], %s:%u%s%s\n",
-			       c->gained ? "" : "was ", info.name, info.file,
-			       info.line, c->gained ? "" : "; now ",
+		e = buf_printf(out, "   %s[%s %s], %s:%u%s%s%s",
+			       c->gained ? "" : "was ",
+			       info.deny ? "deny" : "allow", info.name,
+			       info.file, info.line,
+			       c->observed ? ", only observed" : "",
+			       c->gained ? "" : "; now ",
 			       c->gained ? "" : reason_word(c->reason));
-	return e;
+	return e ? e : put_since(c, out);
 }
 
 static void json_types(struct json *j, const struct rules_change *c)
@@ -181,8 +208,17 @@ static int json_flow(struct json *j, const struct shown_diff *d,
 	json_uint(j, "port_to", c->port_hi);
 	json_str_opt(j, "method", c->method);
 	json_str_opt(j, "path", c->path);
+	if (c->was) {
+		json_cstr(j, "was_protocol", c->was->name);
+		json_cstr(j, "protocol", c->is->name);
+	}
+	if (c->observed)
+		json_bool(j, "observed", true);
+	if (c->since)
+		json_int(j, "since", c->since);
 	rule_of(d, c, &info);
 	json_object_begin(j, "rule");
+	json_bool(j, "deny", info.deny);
 	json_cstr(j, "name", info.name);
 	json_cstr(j, "file", info.file);
 	json_uint(j, "line", info.line);
@@ -200,9 +236,8 @@ static int json_change(const struct shown_diff *d, const struct rules_change *c,
 	json_begin(&j, out);
 	json_object_begin(&j, NULL);
 	json_cstr(&j, "change", c->gained ? "gained" : "lost");
-	if (c->host.n > 0) {
-		e = buf_printf(&text, "%s%.*s", c->wild ? "*." : "",
-			       STR_ARG(c->host));
+	if (has_host(c)) {
+		e = put_host(c, &text);
 		json_str(&j, "host", buf_str(&text));
 	}
 	if (c->types)
@@ -229,9 +264,29 @@ static bool show_change(void *arg, const struct rules_change *c)
 	return !d->err;
 }
 
+/* The mode of a policy is about all there is. */
+static void compare_modes(struct shown_diff *d)
+{
+	bool gained = rules_observe(d->to);
+
+	if (rules_observe(d->from) == gained)
+		return;
+	*(gained ? &d->gained : &d->lost) += 1;
+	if (d->json)
+		printf("{\"change\":\"%s\",\"mode\":\"observe\"}\n",
+		       gained ? "gained" : "lost");
+	else
+		puts(gained ? "+ reachable  every name on every port   "
+		     "mode = observe in [policy]" : "- no longer  every name "
+		     "on every port   was mode = observe in [policy]");
+}
+
 static int compare(struct shown_diff *d)
 {
-	int e = rules_diff(d->from, d->to, clock_wall_s(), show_change, d);
+	int e;
+
+	compare_modes(d);
+	e = rules_diff(d->from, d->to, clock_wall_s(), show_change, d);
 
 	if (e || d->err) {
 		say("cannot compare: %s", strerror(e ? -e : -d->err));

@@ -17,6 +17,7 @@ noinst_LIBRARIES += %D%/librules.a
 	%D%/rules_compare.c \
 	%D%/rules_compile.c \
 	%D%/rules_diff.c %D%/rules_diff.h \
+	%D%/rules_samples.c %D%/rules_samples.h \
 	%D%/rules_hosts.c \
 	%D%/rules_keys.c \
 	%D%/rules_hook.c %D%/rules_hook.h \

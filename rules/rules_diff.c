@@ -11,6 +11,10 @@
  * judged alike, so one of them stands for all.  A wildcard is tried with a
  * name below it that no pattern has.  Of each host, what differs by name and
  * port is told first; where that agrees, addresses and requests are tried.
+ *
+ * What is compared is what goes on, whether it is allowed or only observed, and
+ * what is demanded of its first bytes.  It is asked for now and for each time
+ * at which a rule that speaks of the host ends: the first difference is told.
  */
 #include "rules/rules_diff.h"
 
@@ -20,10 +24,8 @@
 
 #include "base/ip_class.h"
 #include "base/mem.h"
-#include "rules/rules_path.h"
+#include "rules/rules_samples.h"
 #include "rules/ruleset.h"
-
-#define SAMPLE_MAX	(3 * RULES_PATH_MAX)	/* percent-encoded */
 
 /* Nobody's label: 27 bytes, so that no list has it by chance. */
 #define NAMES_MAX	(1u << 30)	/* bytes of the names of hosts */
@@ -31,12 +33,14 @@
 
 struct pattern {
 	struct str name;
-	bool wild;
-	bool ranged;		/* a rule that names it has addresses */
+	bool wild;		/* with no name: all that no pattern has */
 };
+
+enum { GAINED = 1, LOST = 2 };
 
 struct diff {
 	const struct ruleset *set[2];	/* from, to */
+	struct ruleset enforcing[2];	/* what they are, but for [policy] mode */
 	int64_t now;
 	rules_change_fn *fn;
 	void *arg;
@@ -51,8 +55,13 @@ struct diff {
 	size_t n_methods, n_paths;
 	struct ip_addr *addr;		/* where a range begins */
 	size_t n_addrs;
-	bool ranges;			/* some rule has addresses */
+	bool ranges;			/* some rule has addresses, or all */
 	bool nameless_deny;		/* a deny of addresses alone */
+	/* Of the host at hand: when to ask, and do its rules say more? */
+	int64_t *time;
+	size_t n_times, max_times;
+	unsigned wanted;		/* GAINED, LOST */
+	bool ranged, limited;
 	struct rules_change open;	/* a change that may go on */
 	bool is_open;
 };
@@ -71,11 +80,6 @@ static int by_addr(const void *a, const void *b)
 	return ip_addr_cmp(a, b);
 }
 
-static int by_text(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 static int by_pattern(const void *a, const void *b)
 {
 	const struct pattern *x = a, *y = b;
@@ -84,9 +88,11 @@ static int by_pattern(const void *a, const void *b)
 	return c ? c : (int)x->wild - (int)y->wild;
 }
 
-static bool rule_has_ranges(const struct ruleset *rs, size_t i)
+static int by_time(const void *a, const void *b)
 {
-	return rs->rule[i].n_ranges > 0;
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
 }
 
 static int cut_ports(struct diff *d)
@@ -177,7 +183,8 @@ static size_t count_ranges(struct diff *d)
 					    !r->has_hosts;
 		}
 	}
-	d->ranges = n > 0;
+	/* Where all is open, so are literals. */
+	d->ranges = n > 0 || d->set[0]->n_any > 0 || d->set[1]->n_any > 0;
 	return n;
 }
 
@@ -236,20 +243,13 @@ static struct ip_addr addr_end(const struct diff *d, size_t i)
 
 /* --- patterns ------------------------------------------------------------------ */
 
-struct collect {
-	struct diff *d;
-	const struct ruleset *set;
-};
-
 static int add_pattern(void *arg, size_t rule, enum host_pattern_kind kind,
 		       struct str name)
 {
-	struct collect *c = arg;
-	struct diff *d = c->d;
+	struct diff *d = arg;
 	struct pattern *p = d->pattern;
 
-	if (kind == HOST_ANY)
-		return 0;	/* every pattern is asked of it */
+	(void)rule;
 	if (d->n_patterns == d->max_patterns) {
 		size_t max = d->max_patterns ? 2 * d->max_patterns : 64;
 
@@ -264,8 +264,7 @@ static int add_pattern(void *arg, size_t rule, enum host_pattern_kind kind,
 		return -ENOMEM;
 	p[d->n_patterns++] = (struct pattern){
 		.name = name,
-		.wild = kind == HOST_BELOW,
-		.ranged = rule_has_ranges(c->set, rule - 1),
+		.wild = kind != HOST_EXACT,
 	};
 	return 0;
 }
@@ -275,8 +274,7 @@ static int collect_patterns(struct diff *d)
 	size_t kept = 0;
 
 	for (unsigned s = 0; s < 2; s++) {
-		struct collect c = { d, d->set[s] };
-		int e = ruleset_each_host(d->set[s], add_pattern, &c);
+		int e = ruleset_each_host(d->set[s], add_pattern, d);
 
 		if (e)
 			return e;
@@ -287,9 +285,7 @@ static int collect_patterns(struct diff *d)
 	for (size_t i = 0; i < d->n_patterns; i++) {
 		const struct pattern p = d->pattern[i];
 
-		if (kept > 0 && by_pattern(&d->pattern[kept - 1], &p) == 0)
-			d->pattern[kept - 1].ranged |= p.ranged;
-		else
+		if (kept == 0 || by_pattern(&d->pattern[kept - 1], &p) != 0)
 			d->pattern[kept++] = p;
 	}
 	d->n_patterns = kept;
@@ -308,7 +304,9 @@ static void tell(struct diff *d)
 static bool goes_on(const struct rules_change *a, const struct rules_change *b)
 {
 	return a->gained == b->gained && a->reason == b->reason &&
-	       a->rule == b->rule && a->port_hi + 1u == b->port_lo;
+	       a->rule == b->rule && a->port_hi + 1u == b->port_lo &&
+	       a->since == b->since && a->observed == b->observed &&
+	       a->was == b->was && a->is == b->is;
 }
 
 /* Both of one host and range; spans of ports that touch become one. */
@@ -323,22 +321,56 @@ static void note(struct diff *d, const struct rules_change *c)
 	d->is_open = true;
 }
 
-/* What both say of @q goes to @a; do they differ? */
-static bool differ(const struct diff *d, const struct rules_question *q,
-		   struct rules_answer a[2])
+/* Where the protocol is another, are other first bytes demanded? */
+static bool speak_otherwise(const struct rules_answer a[2])
 {
-	for (unsigned s = 0; s < 2; s++)
-		rules_judge(d->set[s], q, &a[s]);
-	return (a[0].reason == REASON_ALLOWED) !=
-	       (a[1].reason == REASON_ALLOWED);
+	return a[0].protocol && a[1].protocol &&
+	       a[0].protocol->speech != a[1].protocol->speech;
+}
+
+static bool is_gain(const struct rules_answer a[2])
+{
+	/* Both let it pass, one of them with any first bytes. */
+	if (rules_passes(&a[0]) && rules_passes(&a[1]))
+		return a[0].protocol->speech != SPEECH_OPAQUE;
+	return rules_passes(&a[1]);
+}
+
+static bool is_wanted(const struct diff *d, const struct rules_answer a[2])
+{
+	return d->wanted & (is_gain(a) ? GAINED : LOST);
+}
+
+/* What both say of the flow when they first differ in a way that is wanted. */
+static bool flows_differ(const struct diff *d, struct rules_question *q,
+			 struct rules_answer a[2], int64_t *ret_since)
+{
+	for (size_t i = 0; i < d->n_times; i++) {
+		q->now = d->time[i];
+		rules_judge(d->set[0], q, &a[0]);
+		rules_judge(d->set[1], q, &a[1]);
+		*ret_since = i > 0 ? q->now : 0;
+		if (rules_passes(&a[0]) == rules_passes(&a[1]) &&
+		    (!rules_passes(&a[0]) || !speak_otherwise(a)))
+			continue;
+		if (is_wanted(d, a))
+			return true;
+	}
+	return false;
 }
 
 static void note_port(struct diff *d, const struct rules_answer a[2],
 		      size_t port, struct rules_change *c)
 {
-	c->gained = a[1].reason == REASON_ALLOWED;
-	c->reason = a[c->gained ? 0 : 1].reason;
+	bool both = rules_passes(&a[0]) && rules_passes(&a[1]);
+
+	c->was = both ? a[0].protocol : NULL;
+	c->is = both ? a[1].protocol : NULL;
+	c->gained = is_gain(a);
+	c->reason = both ? REASON_PROTOCOL_NOT_ALLOWED :
+			   a[c->gained ? 0 : 1].reason;
 	c->rule = a[c->gained ? 1 : 0].rule_number;
+	c->observed = a[c->gained ? 1 : 0].would_deny;
 	c->port_lo = (uint16_t)d->port[port];
 	c->port_hi = port_end(d, port);
 	note(d, c);
@@ -351,7 +383,7 @@ static void judge_ports(struct diff *d, struct rules_question *q,
 
 	for (size_t i = 0; i < d->n_ports && !d->stopped; i++) {
 		q->port = (uint16_t)d->port[i];
-		if (d->told[i] || !differ(d, q, a))
+		if (d->told[i] || !flows_differ(d, q, a, &c->since))
 			continue;
 		note_port(d, a, i, c);
 		d->told[i] = !q->addr;
@@ -374,24 +406,59 @@ static void judge_addrs(struct diff *d, struct rules_question *q,
 
 /* --- requests ------------------------------------------------------------------- */
 
+/* Plain HTTP alone has requests to be seen. */
+static bool shows_requests(const struct rules_answer *a)
+{
+	return rules_passes(a) && a->protocol &&
+	       a->protocol->speech == SPEECH_HTTP;
+}
+
+/* Do both let the flow pass, to look at its requests? */
+static bool both_show(const struct diff *d, const struct rules_question *q)
+{
+	struct rules_answer a[2];
+
+	rules_judge(d->set[0], q, &a[0]);
+	rules_judge(d->set[1], q, &a[1]);
+	return shows_requests(&a[0]) && shows_requests(&a[1]);
+}
+
+/* As flows_differ(), of requests in flows that both let pass. */
+static bool requests_differ(const struct diff *d,
+			    struct rules_request *request,
+			    struct rules_answer a[2], int64_t *ret_since)
+{
+	for (size_t i = 0; i < d->n_times; i++) {
+		request->flow.now = d->time[i];
+		rules_judge_request(d->set[0], request, &a[0]);
+		rules_judge_request(d->set[1], request, &a[1]);
+		*ret_since = i > 0 ? d->time[i] : 0;
+		if (rules_passes(&a[0]) != rules_passes(&a[1]) &&
+		    is_wanted(d, a) && both_show(d, &request->flow))
+			return true;
+	}
+	return false;
+}
+
 /* The methods of @request's path in which the two differ; all: one change. */
 static void judge_methods(struct diff *d, struct rules_request *request,
 			  size_t port, struct rules_change *c)
 {
 	struct rules_answer a[2], first[2];
 	size_t gained = 0, lost = 0;
+	int64_t since = 0;
 
 	for (unsigned pass = 0; pass < 2 && !d->stopped; pass++) {
 		for (size_t m = 0; m < d->n_methods && !d->stopped; m++) {
 			request->method = d->method[m];
-			for (unsigned s = 0; s < 2; s++)
-				rules_judge_request(d->set[s], request, &a[s]);
-			if ((a[0].reason == REASON_ALLOWED) ==
-			    (a[1].reason == REASON_ALLOWED))
+			if (!requests_differ(d, request, a, &c->since))
 				continue;
+			/* All at one time, or each by itself. */
+			if (gained + lost == 0)
+				since = c->since;
 			memcpy(first, a, sizeof(first));
-			gained += a[1].reason == REASON_ALLOWED;
-			lost += a[0].reason == REASON_ALLOWED;
+			gained += rules_passes(&a[1]) && since == c->since;
+			lost += rules_passes(&a[0]) && since == c->since;
 			if (pass == 0)
 				continue;
 			c->method = d->method[m];
@@ -400,6 +467,7 @@ static void judge_methods(struct diff *d, struct rules_request *request,
 		}
 		if (gained == d->n_methods || lost == d->n_methods) {
 			c->method = STR_NONE;
+			c->since = since;
 			note_port(d, first, port, c);
 			tell(d);
 			return;
@@ -409,22 +477,18 @@ static void judge_methods(struct diff *d, struct rules_request *request,
 	}
 }
 
-/* Plain HTTP alone has requests to be seen. */
-static bool shows_requests(const struct rules_answer *a)
-{
-	return a->reason == REASON_ALLOWED && a->protocol &&
-	       a->protocol->speech == SPEECH_HTTP;
-}
-
 static void judge_requests(struct diff *d, struct rules_question *q,
 			   struct rules_change *c)
 {
-	struct rules_answer a[2];
-
 	for (size_t i = 0; i < d->n_ports && !d->stopped; i++) {
+		bool shown = false;
+
 		q->port = (uint16_t)d->port[i];
-		if (d->told[i] || differ(d, q, a) || !shows_requests(&a[0]) ||
-		    !shows_requests(&a[1]))
+		for (size_t t = 0; t < d->n_times && !shown; t++) {
+			q->now = d->time[t];
+			shown = both_show(d, q);
+		}
+		if (d->told[i] || !shown)
 			continue;
 		for (size_t k = 0; k < d->n_paths && !d->stopped; k++) {
 			struct rules_request request = {
@@ -438,79 +502,13 @@ static void judge_requests(struct diff *d, struct rules_question *q,
 	c->path = c->method = STR_NONE;
 }
 
-static int add_sample(struct diff *d, struct str pattern)
-{
-	CLEANUP(buf_done) struct buf text = BUF_INIT(SAMPLE_MAX);
-	int e = rules_path_write(pattern, "any-name", "any-name/any-name",
-				 &text);
-
-	if (e)
-		return e == -ENOSPC ? 0 : e;	/* longer than any is judged */
-	d->path[d->n_paths] = arena_str(d->names, buf_str(&text));
-	return d->path[d->n_paths++].p ? 0 : -ENOMEM;
-}
-
-static void add_method(struct diff *d, struct str method)
-{
-	for (size_t i = 0; i < d->n_methods; i++) {
-		if (str_eq(d->method[i], method))
-			return;
-	}
-	d->method[d->n_methods++] = method;
-}
-
-static int add_requests(struct diff *d, const struct rule *r)
-{
-	int e = 0;
-
-	for (size_t i = 0; i < r->n_methods; i++)
-		add_method(d, r->method[i]);
-	for (size_t i = 0; i < r->n_paths && !e; i++)
-		e = add_sample(d, r->path[i]);
-	return e;
-}
-
-static void keep_samples(struct diff *d)
-{
-	size_t kept = 0;
-
-	qsort(d->path, d->n_paths, sizeof(*d->path), by_text);
-	for (size_t i = 0; i < d->n_paths; i++) {
-		if (kept == 0 || !str_eq(d->path[kept - 1], d->path[i]))
-			d->path[kept++] = d->path[i];
-	}
-	d->n_paths = kept;
-}
-
 /* Nothing where no rule speaks of requests. */
 static int cut_requests(struct diff *d)
 {
-	size_t methods = 0, paths = 0;
-	int e;
+	int e = rules_samples(d->set, d->names, &d->path, &d->n_paths);
 
-	for (unsigned s = 0; s < 2; s++) {
-		for (size_t i = 0; i < d->set[s]->n_rules; i++) {
-			methods += d->set[s]->rule[i].n_methods;
-			paths += d->set[s]->rule[i].n_paths;
-		}
-	}
-	if (methods + paths == 0)
-		return 0;
-	d->method = mem_new_array(methods + 3, sizeof(*d->method));
-	d->path = mem_new_array(paths + 1, sizeof(*d->path));
-	if (!d->method || !d->path)
-		return -ENOMEM;
-	add_method(d, STR("GET"));
-	add_method(d, STR("HEAD"));
-	add_method(d, STR("ANY-OTHER"));
-	e = add_sample(d, STR("/any-name"));
-	for (unsigned s = 0; s < 2; s++) {
-		for (size_t i = 0; i < d->set[s]->n_rules && !e; i++)
-			e = add_requests(d, &d->set[s]->rule[i]);
-	}
-	if (!e)
-		keep_samples(d);
-	return e;
+	return e || d->n_paths == 0 ? e :
+	       rules_sample_methods(d->set, &d->method, &d->n_methods);
 }
 
 /* What the world may be asked of the name, beside its addresses. */
@@ -532,36 +530,125 @@ static void judge_types(struct diff *d, const struct rules_question *q,
 		d->stopped = !d->fn(d->arg, &c);
 }
 
+static void keep_times(struct diff *d)
+{
+	size_t kept = 1;
+
+	qsort(d->time, d->n_times, sizeof(*d->time), by_time);
+	for (size_t i = 1; i < d->n_times; i++) {
+		if (d->time[i] != d->time[kept - 1])
+			d->time[kept++] = d->time[i];
+	}
+	d->n_times = kept;
+}
+
+static void see_rule(struct diff *d, const struct rule *r)
+{
+	d->ranged |= r->n_ranges > 0;
+	d->limited |= rule_is_limited(r);
+	if (r->expires <= d->now || r->expires == RULES_NEVER)
+		return;
+	/* A rule may be met at each of its wildcards. */
+	if (d->n_times == d->max_times)
+		keep_times(d);
+	d->time[d->n_times++] = r->expires;
+}
+
+/* The rules that speak of @host, or of flows without a name. */
+static void see_rules(struct diff *d, struct str host)
+{
+	struct host_path path UNINITIALIZED;
+	const struct rule *r;
+	bool literal = str_empty(host);
+	struct host_rules it;
+
+	d->n_times = 0;
+	d->time[d->n_times++] = d->now;
+	d->ranged = d->nameless_deny;
+	d->limited = false;
+	for (unsigned s = 0; s < 2; s++) {
+		host_table_find(&d->set[s]->hosts, host, &path);
+		host_rules_start(&it, d->set[s], &path);
+		while ((r = host_rules_next(&it)))
+			see_rule(d, r);
+		if (!literal && !d->nameless_deny)
+			continue;
+		for (size_t i = 0; i < d->set[s]->n_rules; i++) {
+			r = &d->set[s]->rule[i];
+			if (!r->has_hosts && (r->deny || literal))
+				see_rule(d, r);
+		}
+	}
+	keep_times(d);
+}
+
+/*
+ * At one time there is one difference; over several, what is gained now may be
+ * lost later, so that each is looked for by itself.  False: all was looked for.
+ */
+static bool look_again(struct diff *d)
+{
+	bool once = d->n_times == 1;
+
+	if (d->wanted & LOST || d->stopped) {
+		d->wanted = 0;
+		return false;
+	}
+	d->wanted = once ? GAINED | LOST : d->wanted ? LOST : GAINED;
+	memset(d->told, 0, d->n_ports * sizeof(*d->told));
+	return true;
+}
+
 static void judge_pattern(struct diff *d, const struct pattern *p)
 {
 	char name[sizeof(ANY_LABEL) + HOST_NAME_MAX_LEN];
 	struct rules_question q = { .host = p->name, .now = d->now };
 	struct rules_change c = { .host = p->name, .wild = p->wild };
+	size_t label = sizeof(ANY_LABEL) - 1;
 
 	if (p->wild) {
-		memcpy(name, ANY_LABEL, sizeof(ANY_LABEL) - 1);
-		memcpy(name + sizeof(ANY_LABEL) - 1, p->name.p, p->name.n);
-		q.host = str_make(name, sizeof(ANY_LABEL) - 1 + p->name.n);
+		memcpy(name, ANY_LABEL, label);
+		memcpy(name + label, p->name.p, p->name.n);
+		q.host = p->name.n > 0 ? str_make(name, label + p->name.n) :
+					 str_make(name, label - 1);
 	}
-	memset(d->told, 0, d->n_ports * sizeof(*d->told));
-	judge_ports(d, &q, &c);
-	if (p->ranged || d->nameless_deny)
-		judge_addrs(d, &q, &c);
-	if (d->n_paths > 0)
-		judge_requests(d, &q, &c);
+	see_rules(d, q.host);
+	while (look_again(d)) {
+		judge_ports(d, &q, &c);
+		if (d->ranged)
+			judge_addrs(d, &q, &c);
+		if (d->limited)
+			judge_requests(d, &q, &c);
+	}
 	judge_types(d, &q, &c);
+}
+
+/* The mode of a policy is no rule's. */
+static int begin(struct diff *d, const struct ruleset *from,
+		 const struct ruleset *to)
+{
+	memcpy(&d->enforcing[0], from, sizeof(*from));
+	memcpy(&d->enforcing[1], to, sizeof(*to));
+	for (unsigned s = 0; s < 2; s++) {
+		d->enforcing[s].observe = false;
+		d->set[s] = &d->enforcing[s];
+	}
+	/* Now, when each rule ends, and one that is there already. */
+	d->max_times = from->n_rules + to->n_rules + 2;
+	d->time = mem_new_array(d->max_times, sizeof(*d->time));
+	d->names = arena_new(NAMES_MAX);
+	return d->time && d->names ? collect_patterns(d) : -ENOMEM;
 }
 
 int rules_diff(const struct ruleset *from, const struct ruleset *to,
 	       int64_t now, rules_change_fn *fn, void *arg)
 {
 	struct diff d = {
-		.set = { from, to }, .now = now, .fn = fn, .arg = arg,
-		.names = arena_new(NAMES_MAX),
+		.now = now, .fn = fn, .arg = arg,
 	};
 	struct rules_question q = { .host = STR_NONE, .now = now };
 	struct rules_change c = { .host = STR_NONE };
-	int e = d.names ? collect_patterns(&d) : -ENOMEM;
+	int e = begin(&d, from, to);
 
 	if (!e)
 		e = cut_ports(&d);
@@ -572,9 +659,11 @@ int rules_diff(const struct ruleset *from, const struct ruleset *to,
 	for (size_t i = 0; !e && i < d.n_patterns && !d.stopped; i++)
 		judge_pattern(&d, &d.pattern[i]);
 	if (!e) {
-		memset(d.told, 0, d.n_ports * sizeof(*d.told));
-		judge_addrs(&d, &q, &c);
+		see_rules(&d, q.host);
+		while (look_again(&d))
+			judge_addrs(&d, &q, &c);
 	}
+	mem_free(d.time);
 	mem_free(d.pattern);
 	arena_free(d.names);
 	mem_free(d.port);

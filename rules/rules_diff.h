@@ -6,7 +6,7 @@
  * rulesets could differ is judged by both, so that a rule that was moved,
  * renamed or split is no change, and one that a deny elsewhere undoes is none
  * either.  Of requests there is no end: they are tried with each method that is
- * named and another, and with a sample of each pattern of paths and another.
+ * named and another, and with the paths of rules_samples.h.
  */
 #ifndef RULES_RULES_DIFF_H
 #define RULES_RULES_DIFF_H
@@ -24,7 +24,8 @@ struct rules_change {
 	bool gained;		/* else lost */
 	bool wild;		/* every name below @host that no other change
 				 * and no pattern of its own speaks of */
-	struct str host;	/* empty: a flow without a name */
+	struct str host;	/* empty: a flow without a name; and @wild:
+				 * every name that no pattern has */
 	struct ip_addr lo, hi;	/* addresses, IP_NONE: as the classes have it */
 	uint16_t port_lo, port_hi;
 	struct str path;	/* of requests alone, a sample; empty: of flows */
@@ -33,6 +34,10 @@ struct rules_change {
 				 * of rules_type_bit(); no rule is named */
 	enum reason reason;	/* why not, in the one that refuses */
 	size_t rule;		/* that permits, in the one that does */
+	bool observed;		/* it would refuse, and only says so */
+	/* Both permit it, but demand other first bytes; else NULL. */
+	const struct rules_protocol *was, *is;
+	int64_t since;		/* from then on, when a rule ends; 0: now */
 };
 
 /* false: stop. */
@@ -42,8 +47,9 @@ typedef bool rules_change_fn(void *arg, const struct rules_change *change);
  * rules_diff() - Tell each permission that @to has more or less than @from
  * @now:	wall clock, seconds: rules that have ended are none
  *
- * By host, then address, then port.  What a rule only observes counts as not
- * permitted.
+ * By host, then address, then port.  What a rule only observes goes on, and
+ * counts as permitted.  Not so the mode of a policy, which lets everything go
+ * on: see rules_observe().
  * Return: 0 or -ENOMEM
  */
 NODISCARD int rules_diff(const struct ruleset *from, const struct ruleset *to,
