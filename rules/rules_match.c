@@ -693,12 +693,15 @@ static bool some_port_open(const struct host_rules *start, int64_t now,
 }
 
 /* Is the name itself above one that an allow has, and not all are denied? */
-static bool leads_on(const struct ruleset *rs, const struct host_path *path)
+static bool leads_on(const struct ruleset *rs, const struct host_path *path,
+		     int64_t now)
 {
 	if (!path->whole || !rs->mark[path->mark[path->n - 1]].leads)
 		return false;
 	for (size_t i = 0; i < rs->n_any; i++) {
-		if (rule_denies_all(&rs->rule[rs->any[i]]))
+		const struct rule *r = &rs->rule[rs->any[i]];
+
+		if (rule_denies_all(r) && rule_holds(r, now))
 			return false;
 	}
 	return true;
@@ -718,7 +721,7 @@ static enum rules_name_verdict judge_name(const struct ruleset *rs,
 		ret->would_deny = true;
 		return RULES_NAME_ALLOWED;
 	}
-	return leads_on(rs, path) ? RULES_NAME_ANCESTOR : RULES_NAME_DENIED;
+	return leads_on(rs, path, now) ? RULES_NAME_ANCESTOR : RULES_NAME_DENIED;
 }
 
 enum rules_name_verdict rules_judge_name(const struct ruleset *rs,

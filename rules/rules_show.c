@@ -117,7 +117,10 @@ static int put_ranges(const struct rule *r, struct buf *out)
 
 static int put_ports(const struct rule *r, struct buf *out)
 {
-	int e = buf_printf(out, "%-*s =", VALUE_COLUMN, "ports");
+	/* An allow that says its ports is more specific than one that does not:
+	 * what was not said is a comment. */
+	int e = buf_printf(out, "%s%-*s =", r->deny || r->own_ports ? "" : "; ",
+			   VALUE_COLUMN, "ports");
 
 	for (size_t i = 0; i < r->n_ports && !e; i++) {
 		const struct port_range *p = &r->port[i];

@@ -11,8 +11,8 @@
 
 /**
  * rules_show() - Write what is in force, with all that was included
- * @out:	a policy text is appended: defaults are spelled out, lists are
- *		sorted, and a comment says where each rule stands
+ * @out:	a policy text is appended: lists are sorted, and comments say
+ *		where each rule stands, and the ports that it has by default
  *
  * Compiled again, it permits the same; but what only a preset may say
  * (hosts = *) and what needs a word of its own (public_suffix) is refused there.

@@ -25,7 +25,8 @@ bool rule_has_port(const struct rule *r, uint16_t port)
 
 bool rule_denies_all(const struct rule *r)
 {
-	return r->deny && r->n_ranges == 0 && r->n_ports == 1 &&
+	return r->deny && !r->observe && !rule_is_limited(r) &&
+	       r->n_ranges == 0 && r->n_ports == 1 &&
 	       r->port[0].lo <= 1 && r->port[0].hi == UINT16_MAX;
 }
 

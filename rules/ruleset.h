@@ -98,7 +98,7 @@ NODISCARD int ruleset_each_host(const struct ruleset *rs, ruleset_host_fn *fn,
 bool rule_has_port(const struct rule *r, uint16_t port);
 /* Is @a in the rule's own ranges?  That is not yet a permission. */
 bool rule_has_addr(const struct rule *r, const struct ip_addr *a);
-/* A deny of every port, whatever the address. */
+/* A deny of every port, whatever the address and whatever is requested. */
 bool rule_denies_all(const struct rule *r);
 /* Does @outer have each port of @inner? */
 bool rule_covers_ports(const struct rule *outer, const struct rule *inner);

@@ -322,6 +322,17 @@ def show(r):
            (done.returncode, done.stdout.splitlines()[:1]),
            (2, ["fifo.ini:2:9: error: cannot read 'fifo': No data "
                 "available"]))
+    with open("ranks.ini", "w", encoding="ascii") as out:
+        out.write("[allow a]\nhosts = x.example.com\nprotocol = https\n"
+                  "[allow b]\nhosts = x.example.com\nports = 443\n"
+                  "protocol = tcp\n")
+    with open("shown.ini", "w", encoding="ascii") as out:
+        out.write(penstock("show", "ranks.ini").stdout)
+    r.same("a default that is shown wins over no rule",
+           [(penstock("explain", path, "x.example.com:443").stdout
+             .splitlines()[3], penstock("diff", "ranks.ini", path).returncode)
+            for path in ("ranks.ini", "shown.ini")],
+           2 * [("  protocol  tcp", 0)])
     done = penstock("show", "requests.ini")
     r.holds("methods and paths are shown",
             "methods   = GET\nmethods   = POST\npaths     = /v2/acme/**\n"

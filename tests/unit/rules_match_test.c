@@ -671,6 +671,39 @@ static void observing_lets_names_through_only(void **state)
 	rules_unref(rs);
 }
 
+/* What is denied of a name's requests, or only for show, or was, hides no names
+ * below it: NXDOMAIN would say that there are none (RFC 8020). */
+static void a_deny_of_less_than_all_leaves_the_names_above(void **state)
+{
+	static const struct {
+		const char *deny;
+		enum rules_name_verdict above;
+	} t[] = {
+		{ "", RULES_NAME_DENIED },
+		{ "methods = DELETE\n", RULES_NAME_ANCESTOR },
+		{ "mode = observe\nreason = x\n", RULES_NAME_ANCESTOR },
+		{ "expires = 2001-01-01\n", RULES_NAME_ANCESTOR },
+		{ "expires = 2999-01-01\n", RULES_NAME_DENIED },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
+		struct buf text = BUF_INIT(1 << 10);
+		struct rules_answer a;
+		struct ruleset *rs;
+
+		assert_int_equal(buf_printf(&text, "[allow a]\n"
+					    "hosts = a.example.com\n[deny d]\n"
+					    "hosts = *\n%s", t[i].deny), 0);
+		rs = compile_good(buf_cstr(&text));
+		assert_int_equal(rules_judge_name(rs, STR("example.com"),
+						  1800000000, &a),
+				 t[i].above);
+		rules_unref(rs);
+		buf_done(&text);
+	}
+}
+
 static void a_name_is_judged_without_a_port(void **state)
 {
 	static const struct {
@@ -866,6 +899,8 @@ int main(void)
 		cmocka_unit_test(a_range_does_not_open_the_host_itself),
 		cmocka_unit_test(observing_lets_names_through_only),
 		cmocka_unit_test(a_name_is_judged_without_a_port),
+		cmocka_unit_test(
+			a_deny_of_less_than_all_leaves_the_names_above),
 		cmocka_unit_test(neighbours_are_joined_and_gaps_are_kept),
 		cmocka_unit_test(a_host_with_too_many_labels_is_no_other),
 		cmocka_unit_test(protocols_are_known_by_name_and_port),
