@@ -95,6 +95,7 @@ static bool read_flow(const json_t *o, struct query_flow *f)
 		.count = (uint32_t)MIN(number_of(o, "count", 1), UINT32_MAX),
 		.internal = json_is_true(json_object_get(o, "internal")),
 	};
+	f->again = strcmp(f->event, "dns") == 0 && json_object_get(o, "count");
 	if (json_object_get(o, "dur_ms"))
 		f->dur_ms = (int64_t)number_of(o, "dur_ms", 0);
 	return number_of(o, "v", 0) == RECORD_VERSION && f->event[0] != '\0' &&

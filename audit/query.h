@@ -73,6 +73,7 @@ struct query_flow {
 	uint64_t bytes_up, bytes_down;
 	int64_t dur_ms;
 	uint32_t count;
+	bool again;		/* dns: it repeats a question told of before */
 	bool internal;
 };
 /* Called once a record, in the order of the file. */

@@ -232,8 +232,8 @@ static bool print_flow(void *arg, const struct query_flow *r)
 	printf("%-8s  %-10s  %-30s  %-20s  %-11s  %8s  %8s  %s", when, r->act,
 	       host, or_dash(address), or_dash(r->via), down, up,
 	       or_dash(end));
-	if (r->count > 1)
-		printf("  x%" PRIu32, r->count);
+	if (r->count > 1 || r->again)
+		printf("  %sx%" PRIu32, r->again ? "again " : "", r->count);
 	putchar('\n');
 	return true;
 }

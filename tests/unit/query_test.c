@@ -282,15 +282,20 @@ static void observed_flows_say_what_would_have_been(void **state)
 	query_summary_done(&s);
 }
 
-static void refused_lookup(struct file *f, const char *host)
+static struct record question(const char *host, uint32_t count)
 {
 	struct record r = record(RECORD_DNS, RECORD_DENY,
 				 REASON_HOST_NOT_ALLOWED, host, 0);
 
 	r.qtype = "A";
 	r.rcode = 3;
-	r.count = 2;
-	put(f, r);
+	r.count = count;
+	return r;
+}
+
+static void refused_lookup(struct file *f, const char *host)
+{
+	put(f, question(host, 2));
 }
 
 static void a_refused_lookup_is_told_once(void **state)
@@ -306,6 +311,13 @@ static void a_refused_lookup_is_told_once(void **state)
 	assert_string_equal(row_of(&s, "both.example", true)->transport, "tcp");
 	assert_string_equal(row_of(&s, "only.example", true)->transport, "dns");
 	assert_int_equal(row_of(&s, "only.example", true)->count, 2);
+	query_summary_done(&s);
+	/* Each record counts what it says, the first one itself. */
+	put(f, question("again.example", 0));
+	put(f, question("again.example", 3));
+	put(f, question("again.example", 1));
+	s = summary_of(f);
+	assert_int_equal(row_of(&s, "again.example", true)->count, 5);
 	query_summary_done(&s);
 }
 
