@@ -218,11 +218,12 @@ void audit_sink_set_policy(struct audit_sink *s,
 
 static int sink_put(struct audit_sink *s, const struct record *r, bool insist)
 {
-	bool down = atomic_load(&s->down), was_empty;
+	bool down = atomic_load(&s->down), was_empty, crowded;
+	size_t before;
 	int err = 0;
 
 	sink_lock(&s->lock);
-	was_empty = s->fill.n == 0;
+	before = s->fill.n;
 	if (s->dropping)
 		s->seq++;
 	else if (down && !insist)
@@ -237,10 +238,13 @@ static int sink_put(struct audit_sink *s, const struct record *r, bool insist)
 		s->lost++;
 		s->lost_ever++;
 	}
-	was_empty = was_empty && s->fill.n > 0;
+	was_empty = before == 0 && s->fill.n > 0;
+	crowded = before < SINK_HURRY && s->fill.n >= SINK_HURRY;
 	sink_unlock(&s->lock);
 	if (was_empty)
 		writer_call(s);
+	else if (crowded)
+		writer_hurry(s->writer);
 	return err;
 }
 

@@ -19,9 +19,13 @@
 #include "base/list.h"
 
 /* Bytes that wait in one sink: as much again may be on its way out. */
-#define SINK_QUEUE_MAX	(512u << 10)
+#define SINK_QUEUE_MAX	(1u << 20)
 /* Above this only audit_tell() gets in, so that open flows can be closed. */
 #define SINK_POST_MAX	(SINK_QUEUE_MAX / 4 * 3)
+
+/* So much is load, and so much makes the thread hurry. */
+#define SINK_LOADED	(16u << 10)
+#define SINK_HURRY	(SINK_POST_MAX / 8)
 
 #define DESTS	2		/* the sink's own, and the tee */
 
@@ -81,6 +85,7 @@ struct audit_writer {
 	int64_t stop_at_ms;		/* by then at the latest */
 
 	/* The thread's own. */
+	bool loaded;			/* a sink had much to write this time */
 	struct list sinks;		/* audit_sink.node */
 	int64_t due_ms;			/* when one of them wants to be looked at */
 };

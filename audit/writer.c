@@ -25,7 +25,8 @@
  * Records come in bursts, so after it has written the thread naps for NAP_MS
  * before it asks to be woken: what is posted meanwhile costs its poster no
  * system call and waits for the nap's end.  Whoever waits for the thread (a
- * flush, a new descriptor, the end) cuts the nap short.
+ * flush, a new descriptor, the end) cuts the nap short, and so does a queue of
+ * SINK_HURRY bytes.
  *
  * Loss
  * ----
@@ -53,8 +54,10 @@
 /* How long a sink that was freed may still try to get rid of its lines. */
 #define LINGER_MS	5000
 #define EVENTS_MAX	32
-/* After work: records of one burst go out in one write. */
+/* After work: records of one burst go out in one write.  Under load each nap
+ * costs more than what is written, so that it is longer then. */
 #define NAP_MS		1
+#define NAP_LOADED_MS	4
 /* Sinks served between two looks at the clock. */
 #define READY_MAX	64
 #define STACK_BYTES	(512u << 10)
@@ -128,6 +131,7 @@ static unsigned writer_run_ready(struct audit_writer *w)
 	struct audit_sink *s;
 	unsigned i;
 
+	w->loaded = false;
 	for (i = 0; i < READY_MAX; i++) {
 		s = writer_pop(w);
 		if (!s)
@@ -230,7 +234,7 @@ static void *writer_main(void *arg)
 		if (served == READY_MAX)
 			wait_ms = 0;
 		else if (served > 0)
-			wait_ms = NAP_MS;
+			wait_ms = w->loaded ? NAP_LOADED_MS : NAP_MS;
 		/* From here on whoever posts must wake us; look once more. */
 		else if (atomic_exchange(&w->woken, false))
 			continue;

@@ -39,6 +39,7 @@ struct dns_repeats {
 	struct hash_table table;
 	struct list order;		/* oldest first */
 	uint64_t changes;		/* entries that came or went */
+	struct repeat *spare;		/* the last one that went; its room */
 	size_t bytes, budget;
 	dns_repeats_fn *fn;
 	void *arg;
@@ -69,7 +70,19 @@ static void repeat_drop(struct dns_repeats *t, struct repeat *e)
 	list_del(&e->order);
 	t->changes++;
 	t->bytes -= e->bytes;
-	mem_free(e);
+	mem_free(t->spare);
+	t->spare = e;
+}
+
+/* Not zeroed.  What went last is mostly as large as what comes. */
+static struct repeat *repeat_room(struct dns_repeats *t, size_t bytes)
+{
+	struct repeat *e = t->spare;
+
+	if (!e || e->bytes != bytes)
+		return mem_new(bytes);
+	t->spare = NULL;
+	return e;
 }
 
 /* Say how many there were, and forget it. */
@@ -91,6 +104,12 @@ static void repeat_close(struct dns_repeats *t, struct repeat *e)
 	repeat_drop(t, e);
 }
 
+/* In steps, so that the room of one is good for another. */
+static size_t entry_size(size_t tail)
+{
+	return (sizeof(struct repeat) + tail + 31) / 32 * 32;
+}
+
 static struct repeat *oldest(const struct dns_repeats *t)
 {
 	return list_first(&t->order, struct repeat, order);
@@ -108,6 +127,7 @@ void dns_repeats_free(struct dns_repeats *t)
 		return;
 	while (!list_empty(&t->order))
 		repeat_drop(t, oldest(t));
+	mem_free(t->spare);
 	hash_done(&t->table);
 	mem_free(t);
 }
@@ -201,14 +221,14 @@ void dns_repeats_add(struct dns_repeats *t, const struct dns_repeat_key *key,
 {
 	struct repeat *e = find_again(t, key, found);
 	size_t answers = r->nanswers * sizeof(e->answers[0]);
-	size_t bytes = sizeof(*e) + answers + key->name.n;
+	size_t bytes = entry_size(answers + key->name.n);
 
 	/* Another answer than before: that one's time is over. */
 	if (e)
 		repeat_close(t, e);
 	while (t->bytes + bytes > t->budget && !list_empty(&t->order))
 		repeat_close(t, oldest(t));
-	e = bytes > t->budget ? NULL : mem_new(bytes);
+	e = bytes > t->budget ? NULL : repeat_room(t, bytes);
 	if (!e)
 		return;
 	*e = (struct repeat){
