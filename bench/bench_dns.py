@@ -30,6 +30,8 @@ UNCACHED = 8000         # below what a sandbox may have in all
 RATE = 1000             # questions a second while latency is looked at
 RATE_S = 2
 AUTHORITY = "203.0.113.77"
+AUTHORITY_PROGRAM = os.path.join(os.environ.get("PENSTOCK_BUILD", ""),
+                                 "bench/authority")
 ANSWER = "203.0.113.10"
 USER = 64321
 
@@ -92,7 +94,7 @@ class Peer:
         self.processes = []
         for argv in self.commands():
             self.processes.append(bench.lab.host.popen(
-                argv, stdin=subprocess.DEVNULL,
+                argv, stdin=subprocess.PIPE,
                 stdout=open(self.dir + "/out", "ab"),
                 stderr=subprocess.STDOUT))
         self.driver = self.start_driver()
@@ -122,6 +124,7 @@ class Peer:
         self.driver.wait()
         self.driver.stdout.close()
         for process in self.processes:
+            process.stdin.close()
             process.terminate()
         for process in self.processes:
             try:
@@ -257,6 +260,15 @@ class Recursor(Peer):
         return [["/usr/sbin/pdns_recursor", "--config-dir=" + self.dir]]
 
 
+class Floor(Peer):
+    """What reading and writing datagrams in batches costs by itself."""
+    kind = "floor (judges nothing)"
+    port = 53
+
+    def commands(self):
+        return [[AUTHORITY_PROGRAM, "127.0.0.1", ANSWER]]
+
+
 class Penstock(Peer):
     kind = "penstock"
 
@@ -373,13 +385,13 @@ def bench_dns(bench, cpu_of):
     where = bench.lab.workdir("dns")
     # Beside the lab's own server, which is much too slow.
     authority = bench.lab.internet.popen(
-        [os.path.join(os.environ["PENSTOCK_BUILD"], "bench/authority"),
-         AUTHORITY, ANSWER], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        [AUTHORITY_PROGRAM, AUTHORITY, ANSWER], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     contenders = []
     try:
         authority.stdout.readline()
         bench.lab.set_resolv_conf("nameserver %s\n" % AUTHORITY)
         questions = Questions(where)
+        contenders.append(Floor(bench, where, cpu_of, False))
         contenders.append(Penstock(bench, where, cpu_of, False))
         for kind in (Unbound, Dnsdist, Recursor, Dnsmasq):
             if not all(map(os.path.exists, kind.needs)):
