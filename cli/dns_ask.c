@@ -326,6 +326,10 @@ static int needed_text(const struct dns_ask *ask, const struct dns_told *t,
 				  "or in [dns]", qtype);
 	if (t->by == DNS_JUDGE_TYPE_OFF)
 		return buf_printf(out, "nothing that a policy can say");
+	if (t->by == DNS_JUDGE_LOCAL && ask->q.type == DNS_TYPE_PTR &&
+	    t->j.local.kind == DNS_LOCAL_REVERSE)
+		return buf_printf(out, "a rule with this name among its "
+				  "'hosts', and 'types = PTR'");
 	if (t->by == DNS_JUDGE_NO_HOST && has_letters_above_ascii(ask))
 		return buf_printf(out, "the name as programs ask for it, with "
 				  "A-labels: 'xn--...'");

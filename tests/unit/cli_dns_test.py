@@ -27,6 +27,10 @@ hosts = bad.example.com
 hosts = old.example.net
 reason = gone
 expires = 2020-01-01
+[allow backwards]
+hosts = 8.48.175.192.in-addr.arpa
+types = PTR
+reason = whose it is
 """
 
 
@@ -85,6 +89,10 @@ TABLE = [
     (["10.1.2.3"], 1, {
         "verdict": "error", "reason": "dns_nxdomain", "by": "local",
         "rcode": "NXDOMAIN"}),
+    (["192.175.48.7"], 1, {
+        "by": "local", "rcode": "NXDOMAIN", "needed": "a rule with this name "
+        "among its 'hosts', and 'types = PTR'"}),
+    (["192.175.48.8"], 0, {"by": "world", "type": "PTR", "asks": True}),
     (["printer.local"], 1, {
         "verdict": "deny", "by": "local", "rcode": "NXDOMAIN", "ede": 15}),
     (["--observe", "other.example.net"], 1, {
