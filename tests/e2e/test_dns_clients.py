@@ -54,7 +54,7 @@ owner     = tests
             ipaddress.ip_address(got[0]) in SYNTHETIC[family == 6]
 
 
-MODES = [Mode("synthetic")]
+MODES = [Mode("synthetic"), Mode("real")]
 
 
 @pytest.fixture(params=MODES, ids=[mode.word for mode in MODES])

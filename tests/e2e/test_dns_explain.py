@@ -29,6 +29,7 @@ POLICIES = {
     "default": RULES % "",
     "observing": RULES % "mode = observe",
     "without-ipv6": RULES % "[dns]\nipv6 = off",
+    "real": RULES % "[dns]\nanswers = real",
     "refusing": RULES % "[dns]\ndenied = refused",
     "empty": "[policy]\nname = nothing\n",
 }
