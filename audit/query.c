@@ -88,6 +88,7 @@ static bool read_flow(const json_t *o, struct query_flow *f)
 		.generation = number_of(o, "gen", 0),
 		.flows_kept = number_of(o, "flows_kept", 0),
 		.flows_ended = number_of(o, "flows_ended", 0),
+		.over_budget = number_of(o, "over_budget", 0),
 		.port = (uint16_t)port,
 		.bytes_up = number_of(o, "bytes_up", 0),
 		.bytes_down = number_of(o, "bytes_down", 0),
@@ -386,6 +387,12 @@ static void count_close(struct summing *s, const struct query_flow *f)
 		count_refused(s, f);
 }
 
+static void count_end(struct summing *s, const struct query_flow *f)
+{
+	s->out->ended = true;
+	s->out->over_budget += f->over_budget;
+}
+
 static bool is_refusal(const struct query_flow *f)
 {
 	return is(f->act, "deny") || is(f->act, "error");
@@ -421,7 +428,7 @@ static bool on_flow(void *arg, const struct query_flow *f)
 	else if (is(f->event, "limit"))
 		s->out->full += f->count;
 	else if (is(f->event, "run_end"))
-		s->out->ended = true;
+		count_end(s, f);
 	else if (f->internal)
 		return true;
 	else if (is(f->event, "flow_open"))

@@ -39,6 +39,7 @@ struct query_summary {
 	uint64_t bad;		/* lines that are not records */
 	uint64_t lost;		/* by log_gap */
 	uint64_t full;		/* times that new connections had to wait */
+	uint64_t over_budget;	/* names asked for over the run's budget */
 	uint64_t more;		/* flows beyond QUERY_ROWS_MAX rows */
 	bool ended;		/* a run_end record was there */
 	char run[QUERY_RUN_SIZE];	/* its id; "": none, or several */
@@ -69,6 +70,7 @@ struct query_flow {
 	const char *dst_ip, *asked, *transport;
 	const char *policy, *error;	/* error: of policy_reload_failed */
 	uint64_t generation, flows_kept, flows_ended;
+	uint64_t over_budget;	/* of run_end */
 	uint16_t port;
 	uint64_t bytes_up, bytes_down;
 	int64_t dur_ms;

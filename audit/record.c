@@ -40,7 +40,8 @@ static const struct limits {
 
 /*
  * The narrowest line with every byte escaped as \u00NN: strings six times
- * their size, all keys with their punctuation, numbers and addresses.
+ * their size, all keys with their punctuation, numbers and addresses.  What
+ * policy_reload alone has is longer than what run_end alone has.
  */
 #define KEYS_MAX	510
 #define NUMBERS_MAX	(4 * 20 + 8 * 11)	/* of 64 bits, of 32 */
@@ -311,6 +312,8 @@ static void put_totals(struct line *l, const struct record *r)
 	if (r->count > 1 || r->event == RECORD_LOG_GAP ||
 	    (r->count == 1 && r->event == RECORD_DNS))
 		json_uint(&l->j, "count", r->count);
+	if (r->event == RECORD_RUN_END)
+		put_uint(l, "over_budget", r->over_budget);
 	if (r->event == RECORD_POLICY) {
 		json_uint(&l->j, "flows_kept", r->flows_kept);
 		json_uint(&l->j, "flows_ended", r->flows_ended);

@@ -84,6 +84,7 @@ struct record {
 	int64_t dur_ms;		/* -1: none */
 	uint32_t count;		/* equals that it stands for; 0: itself alone */
 	uint32_t flows_kept, flows_ended;	/* policy_reload: open flows */
+	uint64_t over_budget;	/* run_end: names asked for over the budget */
 	struct str error;	/* policy_reload_failed: place, fault and mend */
 };
 

@@ -79,6 +79,11 @@ static const struct reason_info reasons[] = {
 		"type_not_allowed", REASON_POLICY, 403,
 		"http_request_denied", SOCKS_NOT_ALLOWED, EDE_FILTERED,
 		"this type of DNS record is not answered under the policy" },
+	[REASON_NAME_TOO_DEEP] = {
+		"name_too_deep", REASON_POLICY, 403,
+		"http_request_denied", SOCKS_NOT_ALLOWED, EDE_BLOCKED,
+		"the name has too many labels below the wildcard that "
+		"allows it" },
 	[REASON_RULE_EXPIRED] = {
 		"rule_expired", REASON_POLICY, 403,
 		"http_request_denied", SOCKS_NOT_ALLOWED, EDE_BLOCKED,
@@ -230,12 +235,21 @@ static const struct reason_info reasons[] = {
 	[REASON_QUERIES_EXCEEDED] = {
 		"queries_exceeded", REASON_LIMIT, 429,
 		"connection_limit_reached", SOCKS_FAILURE, EDE_PROHIBITED,
-		"this sandbox has as many DNS questions in flight as it "
-		"may have" },
+		"this sandbox asks more DNS questions at once than it may" },
 	[REASON_NAMES_EXCEEDED] = {
 		"names_exceeded", REASON_LIMIT, 429,
 		"proxy_internal_response", SOCKS_FAILURE, EDE_PROHIBITED,
 		"this sandbox has asked for as many names as it may know" },
+	[REASON_LABEL_BYTES_EXCEEDED] = {
+		"label_bytes_exceeded", REASON_LIMIT, 429,
+		"proxy_internal_response", SOCKS_FAILURE, EDE_PROHIBITED,
+		"the names that this sandbox has asked for below wildcards "
+		"are as long, together, as they may be" },
+	[REASON_NXDOMAIN_EXCEEDED] = {
+		"nxdomain_exceeded", REASON_LIMIT, 429,
+		"proxy_internal_response", SOCKS_FAILURE, EDE_PROHIBITED,
+		"too many of the names that this sandbox has asked for below "
+		"wildcards do not exist" },
 	[REASON_DESCRIPTORS_EXCEEDED] = {
 		"descriptors_exceeded", REASON_LIMIT, 503,
 		"connection_limit_reached", SOCKS_FAILURE, EDE_OTHER,

@@ -37,6 +37,7 @@ enum reason {
 	REASON_SNI_MISSING,
 	REASON_SNI_INVALID,
 	REASON_TYPE_NOT_ALLOWED,	/* DNS question type */
+	REASON_NAME_TOO_DEEP,		/* labels below the wildcard */
 	REASON_RULE_EXPIRED,		/* the rule that allowed it is over */
 	/* policy: requests */
 	REASON_METHOD_NOT_ALLOWED,
@@ -75,8 +76,10 @@ enum reason {
 	REASON_QUERY_MALFORMED,		/* DNS */
 	/* limits */
 	REASON_CONNECTIONS_EXCEEDED,
-	REASON_QUERIES_EXCEEDED,	/* DNS questions in flight */
-	REASON_NAMES_EXCEEDED,		/* synthetic addresses are used up */
+	REASON_QUERIES_EXCEEDED,	/* DNS questions, in flight or a second */
+	REASON_NAMES_EXCEEDED,		/* different names of a run */
+	REASON_LABEL_BYTES_EXCEEDED,	/* bytes of names below wildcards */
+	REASON_NXDOMAIN_EXCEEDED,	/* names that do not exist */
 	REASON_DESCRIPTORS_EXCEEDED,
 	REASON_MEMORY_EXCEEDED,
 	/* the network */

@@ -206,6 +206,11 @@ static int text_head(const struct summary *s, struct buf *out)
 		err = buf_printf(out, "  warning   as many connections as a "
 				 "sandbox may have were open: new ones waited "
 				 " x%" PRIu64 "\n", s->flows->full);
+	if (!err && s->flows->over_budget)
+		err = buf_printf(out, "  warning   more names were looked up "
+				 "than a run may: %s x%" PRIu64 "\n",
+				 s->observe ? "let through" : "refused",
+				 s->flows->over_budget);
 	if (!err && !r->audit_ok)
 		err = buf_add_str(out, STR("  warning   not every record could "
 					   "be written\n"));
@@ -293,6 +298,7 @@ int summary_json(const struct summary *s, struct buf *out)
 	json_uint(&j, "records_lost", s->flows->lost);
 	json_uint(&j, "flows_more", s->flows->more);
 	json_uint(&j, "connections_full", s->flows->full);
+	json_uint(&j, "over_budget", s->flows->over_budget);
 	json_bool(&j, "audit_ok", r->audit_ok);
 	json_bool(&j, "daemon_lost", r->daemon_lost);
 	json_bool(&j, "transparent", r->tproxy);

@@ -95,7 +95,7 @@ int conn_dial_target(struct conn *c)
 		.resolver = w->resolver,
 		.rules = c->rules,
 		.hosts = &w->hosts,
-		.tenant = c->s->tenant,
+		.asker = { c->s->tenant, c->s->budget },
 		.host = host_name_str(&t->name),
 		.addr = t->name.n ? wish : t->addr,
 		.use = t->alone ? DIAL_ADDR_ALONE :

@@ -153,6 +153,12 @@ static void net_failed(struct dial *d, enum reason r)
 		d->net_reason = r;
 }
 
+static bool is_ours(enum reason r)
+{
+	return reason_info(r)->kind == REASON_LIMIT ||
+	       reason_info(r)->kind == REASON_POLICY;
+}
+
 static enum reason dns_reason(const struct dial *d)
 {
 	enum reason a = d->queue[V4].reason, aaaa = d->queue[V6].reason;
@@ -160,6 +166,9 @@ static enum reason dns_reason(const struct dial *d)
 	/* "No such name" is of the name; the rest may be one family's. */
 	if (a == REASON_DNS_NXDOMAIN || aaaa == REASON_DNS_NXDOMAIN)
 		return REASON_DNS_NXDOMAIN;
+	/* Nobody was asked, since the run is over its budget. */
+	if (is_ours(a) || is_ours(aaaa))
+		return is_ours(a) ? a : aaaa;
 	if (a == REASON_DNS_TLS_FAILED || aaaa == REASON_DNS_TLS_FAILED)
 		return REASON_DNS_TLS_FAILED;
 	if (a == REASON_DNS_TIMEOUT || aaaa == REASON_DNS_TIMEOUT)
@@ -452,7 +461,7 @@ static void dial_lookup(struct dial *d, unsigned f, enum resolver_type type,
 			resolver_fn *fn)
 {
 	struct resolver_answer now = { .reason = REASON_DNS_FAILED };
-	int r = resolver_lookup(d->c.resolver, d->c.tenant,
+	int r = resolver_lookup(d->c.resolver, &d->c.asker,
 				host_name_str(&d->host), type, fn, d,
 				&d->queue[f].lookup, &now);
 

@@ -16,10 +16,10 @@
 #include "base/ip_class.h"
 #include "base/reason.h"
 #include "base/str.h"
+#include "resolver/resolver.h"
 #include "rules/rules.h"
 
 struct event_base;
-struct resolver;
 
 #define DIAL_DEADLINE_MS	30000	/* for the whole */
 #define DIAL_CONNECT_MS		10000	/* for one attempt */
@@ -71,7 +71,7 @@ struct dial_config {
 	struct resolver *resolver;
 	const struct ruleset *rules;		/* borrowed while it lasts */
 	const struct ip_hosts *const *hosts;	/* current snapshot; may hold NULL */
-	uint64_t tenant;
+	struct resolver_asker asker;
 	struct str host;	/* canonical and judged; copied. Empty: @addr */
 	struct ip_addr addr;	/* the literal; with @host: one to be used as
 				 * @use says; IP_NONE: no wish */

@@ -57,6 +57,7 @@ static int sandbox_open_dns(struct sandbox *s, struct sandbox_config *config)
 		.sink = s->sink,
 		.hosts = &s->worker->hosts,
 		.tenant = s->tenant,
+		.budget = s->budget,
 		.hostname = config->open->sandbox,
 		.nonce = config->open->nonce,
 	};
@@ -133,6 +134,8 @@ static int sandbox_open(struct sandbox *s, struct sandbox_config *config)
 	if (err == 0)
 		err = name_pins_new(SANDBOX_NAMES_BYTES, &s->pins);
 	if (err == 0)
+		err = dns_budget_new(s->rules, &s->budget);
+	if (err == 0)
 		err = sandbox_open_dns(s, config);
 	if (err == 0)
 		err = sandbox_open_listener(s, config, PLUG_FD_TPROXY4,
@@ -197,6 +200,7 @@ int sandbox_new(struct worker *w, struct sandbox_config *config,
 	if (err < 0) {
 		if (s) {
 			sandbox_close_sockets(s);
+			dns_budget_free(s->budget);
 			name_map_free(s->names);
 			name_pins_free(s->pins);
 			mem_free(s);
@@ -223,6 +227,7 @@ void sandbox_policy_label(const struct ruleset *rules,
 void sandbox_rejudge(struct sandbox *s, enum reason why,
 		     struct conn_rejudged *ret)
 {
+	dns_budget_set_rules(s->budget, s->rules);
 	dns_door_set_rules(s->dns, s->rules, s->tenant);
 	conn_rejudge_all(s, why, ret);
 }
@@ -287,12 +292,18 @@ void sandbox_end(struct sandbox *s, enum reason why)
 	conn_end_all(s, why);
 }
 
+uint64_t sandbox_over_budget(const struct sandbox *s)
+{
+	return dns_budget_refused(s->budget);
+}
+
 struct audit_sink *sandbox_free(struct sandbox *s)
 {
 	struct audit_sink *sink = s->sink;
 
 	REQUIRE(s->ending && list_empty(&s->conns));
 	list_del(&s->node);
+	dns_budget_free(s->budget);
 	name_map_free(s->names);
 	name_pins_free(s->pins);
 	rules_unref(s->rules);

@@ -21,6 +21,7 @@ struct worker;
 struct dns_door;
 struct name_map;
 struct name_pins;
+struct dns_budget;
 struct listener;
 struct nflog;
 
@@ -40,6 +41,7 @@ struct sandbox {
 	struct audit_sink *sink;
 	struct name_map *names;
 	struct name_pins *pins;
+	struct dns_budget *budget;	/* of names that it asks for */
 	struct dns_door *dns;
 	struct listener *http, *tproxy4, *tproxy6;
 	struct nflog *nflog;
@@ -97,6 +99,9 @@ void sandbox_rejudge(struct sandbox *s, enum reason why,
 /* "NAME@sha256:DIGEST", as records have it. */
 void sandbox_policy_label(const struct ruleset *rules,
 			  char out[SANDBOX_POLICY_LABEL]);
+
+/* How often it has asked for names over its budget. */
+uint64_t sandbox_over_budget(const struct sandbox *s);
 
 /* After sandbox_end() and the turn's reclaim: frees the rest but the sink,
  * which the caller takes back to flush. */

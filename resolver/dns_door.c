@@ -59,7 +59,8 @@ static struct dns_door *door_alloc(const struct dns_door_config *config)
 	d->pins = config->pins;
 	d->sink = config->sink;
 	d->hosts = config->hosts;
-	d->tenant = config->tenant;
+	d->asker.tenant = config->tenant;
+	d->asker.budget = config->budget;
 	d->tcp_idle_ms = DNS_TCP_IDLE_MS;
 	d->sifted.max = DNS_RDATA_MAX;
 	for (int i = 0; i < 2; i++)
@@ -107,7 +108,7 @@ void dns_door_set_rules(struct dns_door *d, struct ruleset *rules,
 	/* Counts speak of the old rules, and borrow from them. */
 	dns_door_flush_records(d);
 	d->rules = rules_ref(rules);
-	d->tenant = tenant;
+	d->asker.tenant = tenant;
 	/* What waits borrows from the old rules until it was judged again. */
 	dns_query_rejudge_all(d);
 	rules_unref(old);

@@ -54,7 +54,7 @@ struct dns_door {
 	struct ip_addr given[RESOLVER_ADDRS_MAX];	/* while it answers */
 	struct audit_sink *sink;
 	const struct ip_hosts *const *hosts;
-	uint64_t tenant;
+	struct resolver_asker asker;
 	struct dns_name hostname;	/* .n 0: none */
 	struct host_name self_test;	/* the nonce's whole name; .n 0: none */
 	struct dns_udp udp[2];		/* v4, v6 */

@@ -31,6 +31,8 @@
  *	allowed name, other type	NODATA		deny		type_not_allowed
  *	all addresses filtered		NXDOMAIN (NODATA)  deny		address_...
  *	names used up			REFUSED		deny		names_exceeded
+ *	over a budget of the run	NXDOMAIN	deny		names_exceeded, ...
+ *	too many a second		SERVFAIL	deny		queries_exceeded
  *	too many wait			SERVFAIL	deny		queries_exceeded
  *	no record possible		SERVFAIL	deny		audit_unavailable
  *	the world says no		NXDOMAIN	error		dns_nxdomain

@@ -45,6 +45,24 @@ static enum reason lookup_fault(int err)
 	return err == -ENOMEM ? REASON_MEMORY_EXCEEDED : REASON_INTERNAL_ERROR;
 }
 
+static bool is_over_budget(enum reason why)
+{
+	return reason_info(why)->kind == REASON_LIMIT ||
+	       reason_info(why)->kind == REASON_POLICY;
+}
+
+/*
+ * What is over for the whole run is said to be final: on SERVFAIL a stub asks
+ * again, and its program perhaps for ever.  What may work in a second is not.
+ */
+static void deny_over_budget(struct dns_query *q, enum reason why)
+{
+	bool later = why == REASON_QUERIES_EXCEEDED ||
+		     why == REASON_MEMORY_EXCEEDED;
+
+	dns_query_deny(q, later ? DNS_SERVFAIL : DNS_NXDOMAIN, why);
+}
+
 /* A question that must wait: what stood on the stack moves to the heap. */
 static struct dns_query *query_keep(struct dns_query *q)
 {
@@ -73,7 +91,7 @@ static int query_ask(struct dns_query *q, enum resolver_type type,
 {
 	struct dns_door *d = q->door;
 	const struct resolver_key key = {
-		d->tenant, host_name_str(&q->host), type,
+		d->asker, host_name_str(&q->host), type,
 	};
 	struct dns_query *kept;
 	int err;
@@ -89,7 +107,11 @@ static int query_ask(struct dns_query *q, enum resolver_type type,
 	if (err) {
 		if (kept != q)
 			mem_free(kept);
-		return err;
+		if (err != -EDQUOT)
+			return err;
+		*ret_now = (struct resolver_answer){
+			.reason = dns_budget_why(d->asker.budget) };
+		return 1;
 	}
 	query_wait(kept);
 	if (kept != q)
@@ -104,7 +126,7 @@ static void query_on_sibling(struct dns_query *q,
 	enum reason why;
 	bool lives = a->reason == REASON_ALLOWED &&
 		     dns_query_any_passes(q, a, &why);
-	bool unknown = reason_info(a->reason)->kind == REASON_NETWORK &&
+	bool unknown = a->reason != REASON_ALLOWED &&
 		       a->reason != REASON_DNS_NXDOMAIN &&
 		       a->reason != REASON_DNS_NO_ADDRESS;
 
@@ -160,6 +182,8 @@ static void query_on_answer(struct dns_query *q,
 		dns_query_allow(q, a->reason);
 	} else if (a->reason == REASON_DNS_NXDOMAIN) {
 		dns_query_end(q, DNS_NXDOMAIN, RECORD_ERROR, a->reason);
+	} else if (is_over_budget(a->reason)) {
+		deny_over_budget(q, a->reason);
 	} else if (q->q.type == DNS_TYPE_AAAA) {
 		query_ask_sibling(q, RECORD_ERROR, a->reason);
 	} else {

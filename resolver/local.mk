@@ -5,6 +5,7 @@ noinst_LIBRARIES += %D%/libresolver.a
 %C%_libresolver_a_SOURCES = \
 	%D%/resolver.h %D%/name_map.h \
 	%D%/dns_answer.c %D%/dns_answer.h \
+	%D%/dns_budget.c %D%/dns_budget.h \
 	%D%/dns_cache.c %D%/dns_cache.h \
 	%D%/dns_chan.c %D%/dns_chan.h \
 	%D%/dns_door.c %D%/dns_door.h \

@@ -20,6 +20,7 @@
 #include "base/hash.h"
 #include "base/list.h"
 #include "base/mem.h"
+#include "resolver/dns_budget.h"
 #include "resolver/dns_cache.h"
 #include "resolver/dns_upstream.h"
 #include "resolver/resolver_priv.h"
@@ -46,6 +47,7 @@ struct flight {
 struct resolver_lookup {
 	struct list node;	/* alone once it was called or cancelled */
 	struct resolver *r;
+	struct dns_budget *budget;
 	resolver_fn *fn;
 	void *arg;
 };
@@ -168,6 +170,9 @@ static void flight_end(struct flight *f, const struct resolver_answer *answer)
 		resolver_fn *fn = l->fn;
 		void *arg = l->arg;
 
+		if (answer->reason == REASON_DNS_NXDOMAIN)
+			dns_budget_on_nxdomain(l->budget, str_make(f->text,
+								   f->text_n));
 		lookup_free(l);
 		fn(arg, &clamped);
 	}
@@ -289,8 +294,9 @@ static void flight_renew(struct resolver *r, const struct resolver_key *key)
 	struct flight *f;
 
 	if (r->nrenewals >= RENEWALS_MAX ||
-	    flight_find(r, key->tenant, key->name, key->type) ||
-	    flight_start(r, key->tenant, key->name, key->type, &f) != 0)
+	    flight_find(r, key->asker.tenant, key->name, key->type) ||
+	    !dns_budget_renew(key->asker.budget, key->name) ||
+	    flight_start(r, key->asker.tenant, key->name, key->type, &f) != 0)
 		return;
 	f->renewal = true;
 	r->nrenewals++;
@@ -299,9 +305,17 @@ static void flight_renew(struct resolver *r, const struct resolver_key *key)
 bool resolver_cached(struct resolver *r, const struct resolver_key *key,
 		     struct resolver_answer *ret)
 {
-	if (!dns_cache_get(r->cache, key->tenant, key->name, key->type,
+	struct dns_budget *budget = key->asker.budget;
+	enum reason why;
+
+	if (!dns_cache_get(r->cache, key->asker.tenant, key->name, key->type,
 			   clock_mono_ms(), ret))
 		return false;
+	why = dns_budget_ask(budget, key->name, false);
+	if (why != REASON_ALLOWED)
+		*ret = (struct resolver_answer){ .reason = why };
+	else if (ret->reason == REASON_DNS_NXDOMAIN)
+		dns_budget_on_nxdomain(budget, key->name);
 	if (ret->renew)
 		flight_renew(r, key);
 	return true;
@@ -316,16 +330,20 @@ int resolver_start(struct resolver *r, const struct resolver_key *key,
 
 	if (r->nlookups == LOOKUPS_MAX)
 		return -EAGAIN;
+	f = flight_find(r, key->asker.tenant, key->name, key->type);
+	if (dns_budget_ask(key->asker.budget, key->name, !f) != REASON_ALLOWED)
+		return -EDQUOT;
 	l = mem_new(sizeof(*l));
 	if (!l)
 		return -ENOMEM;
-	f = flight_find(r, key->tenant, key->name, key->type);
-	err = f ? 0 : flight_start(r, key->tenant, key->name, key->type, &f);
+	err = f ? 0 : flight_start(r, key->asker.tenant, key->name, key->type,
+				   &f);
 	if (err) {
 		mem_free(l);
 		return err;
 	}
 	l->r = r;
+	l->budget = key->asker.budget;
 	l->fn = fn;
 	l->arg = arg;
 	list_add(&f->lookups, &l->node);
@@ -334,16 +352,22 @@ int resolver_start(struct resolver *r, const struct resolver_key *key,
 	return 0;
 }
 
-int resolver_lookup(struct resolver *r, uint64_t tenant, struct str name,
-		    enum resolver_type type, resolver_fn *fn, void *arg,
-		    struct resolver_lookup **ret,
+int resolver_lookup(struct resolver *r, const struct resolver_asker *asker,
+		    struct str name, enum resolver_type type, resolver_fn *fn,
+		    void *arg, struct resolver_lookup **ret,
 		    struct resolver_answer *ret_now)
 {
-	const struct resolver_key key = { tenant, name, type };
+	const struct resolver_key key = { *asker, name, type };
+	int err;
 
 	if (resolver_cached(r, &key, ret_now))
 		return 1;
-	return resolver_start(r, &key, fn, arg, ret);
+	err = resolver_start(r, &key, fn, arg, ret);
+	if (err != -EDQUOT)
+		return err;
+	*ret_now = (struct resolver_answer){
+		.reason = dns_budget_why(asker->budget) };
+	return 1;
 }
 
 void resolver_cancel(struct resolver_lookup *l)

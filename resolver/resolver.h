@@ -38,7 +38,8 @@ enum resolver_type { RESOLVER_A = 1, RESOLVER_AAAA = 28 };
 struct resolver_answer {
 	enum reason reason;	/* ALLOWED: found; DNS_NXDOMAIN, DNS_NO_ADDRESS (the
 				 * name exists, this type does not), DNS_FAILED,
-				 * DNS_TIMEOUT, DNS_TLS_FAILED */
+				 * DNS_TIMEOUT, DNS_TLS_FAILED; of kind LIMIT or
+				 * POLICY: over the run's budget, nobody was asked */
 	const struct ip_addr *addr;	/* borrowed for the call */
 	size_t n;
 	struct str rdata;	/* of another type; borrowed: dns_rdata_next() */
@@ -48,6 +49,15 @@ struct resolver_answer {
 
 struct resolver;
 struct resolver_lookup;
+struct dns_budget;
+
+/* Who asks. */
+struct resolver_asker {
+	uint64_t tenant;	/* equal for those who may share lookups, e.g. a
+				 * hash of run and policy digest */
+	struct dns_budget *budget;	/* the run's; outlives its lookups.  NULL:
+					 * nothing is charged */
+};
 
 /* Called once, from the worker's loop; never after resolver_cancel(), never
  * inside resolver_lookup() or resolver_start().  May start and cancel lookups. */
@@ -131,33 +141,53 @@ void resolver_parse_conf(struct str text, struct resolver_servers *ret,
 
 /**
  * resolver_lookup() - Records of one type for a canonical name
- * @tenant:	cache key: equal for those who may share lookups, e.g. a hash of
- *		run and policy digest
  * @ret_now:	set when the return value is 1; borrowed until the next call
  * @ret:	handle to cancel with; set when the return value is 0
- * Return: 1: answered from the cache, @fn is not called; 0: @fn will be called;
+ * Return: 1: answered from the cache, or over the budget, @fn is not called;
+ *         0: @fn will be called;
  *         or -ENOMEM, -EAGAIN (too many in flight), -EINVAL (not canonical)
  */
-NODISCARD int resolver_lookup(struct resolver *r, uint64_t tenant,
+NODISCARD int resolver_lookup(struct resolver *r,
+			      const struct resolver_asker *asker,
 			      struct str name, enum resolver_type type,
 			      resolver_fn *fn, void *arg,
 			      struct resolver_lookup **ret,
 			      struct resolver_answer *ret_now);
 
 struct resolver_key {
-	uint64_t tenant;
+	struct resolver_asker asker;
 	struct str name;
 	enum resolver_type type;
 };
 
 /* The two halves of it, for who does not know yet whether to wait: an answer of
- * the cache, borrowed until the next call; and a lookup that is waited for. */
+ * the cache, borrowed until the next call; and a lookup that is waited for, with
+ * -EDQUOT where the budget has something against it: dns_budget_why() says what. */
 bool resolver_cached(struct resolver *r, const struct resolver_key *key,
 		     struct resolver_answer *ret);
 NODISCARD int resolver_start(struct resolver *r,
 			     const struct resolver_key *key, resolver_fn *fn,
 			     void *arg, struct resolver_lookup **ret);
 void resolver_cancel(struct resolver_lookup *l);	/* NULL is fine */
+
+/* --- what a run may tell the world by names ----------------------------------- */
+
+/**
+ * dns_budget_new() - One for a run, shared by every way in that leads to lookups
+ * @rules:	the policy, whose limits hold; it takes a reference of its own
+ */
+NODISCARD int dns_budget_new(struct ruleset *rules, struct dns_budget **ret);
+/* Another policy brings other limits; what was spent stays spent. */
+void dns_budget_set_rules(struct dns_budget *b, struct ruleset *rules);
+void dns_budget_free(struct dns_budget *b);	/* NULL is fine */
+/*
+ * How often the run was over its budget.  Honest programs come to it by
+ * mistake or not at all, so a count that rises tells of a tunnel: this is what
+ * a quarantine of runs is to go by.
+ */
+uint64_t dns_budget_refused(const struct dns_budget *b);
+/* Why the last question that it refused was. */
+enum reason dns_budget_why(const struct dns_budget *b);
 
 /* --- the sandbox's door ------------------------------------------------------- */
 
@@ -172,6 +202,7 @@ struct dns_door_config {
 	struct audit_sink *sink;	/* borrowed: outlives the door */
 	const struct ip_hosts *const *hosts;	/* the worker's current snapshot */
 	uint64_t tenant;
+	struct dns_budget *budget;	/* borrowed: outlives the door; or NULL */
 	int fd[DNS_SOCKETS];		/* taken, on failure too; -1: none */
 	const char *hostname;		/* the sandbox's own; answered here */
 	const char *nonce;		/* "<nonce>.penstock.invalid" is answered with

@@ -279,6 +279,15 @@ enum rules_name_verdict rules_judge_name(const struct ruleset *rs,
 uint32_t rules_name_types(const struct ruleset *rs, struct str host,
 			  int64_t now);
 
+/*
+ * How many leading bytes of a name that is let through are the asker's own
+ * choice: those that the narrowest wildcard leaves open, dots between them
+ * included; none where an allow has the whole name; all of them where nothing
+ * but observing lets it through.
+ */
+unsigned rules_name_chosen(const struct ruleset *rs, struct str host,
+			   int64_t now);
+
 /**
  * rules_judge_name_addr() - May an address that a name has be dialled at all?
  * @q:	the port is not looked at

@@ -765,6 +765,40 @@ uint32_t rules_name_types(const struct ruleset *rs, struct str host,
 	return types;
 }
 
+/* Bytes in front of the last @labels labels of @host and their dot. */
+static unsigned bytes_before(struct str host, unsigned labels)
+{
+	size_t n = host.n;
+
+	while (n > 0) {
+		if (host.p[--n] == '.' && --labels == 0)
+			break;
+	}
+	return (unsigned)n;
+}
+
+unsigned rules_name_chosen(const struct ruleset *rs, struct str host,
+			   int64_t now)
+{
+	struct judge no_address UNINITIALIZED;
+	struct host_path path UNINITIALIZED;
+	struct host_rules start, it;
+	const struct rule *r;
+
+	host_table_find(&rs->hosts, host, &path);
+	judge_clear(&no_address, rs, now);
+	host_rules_start(&start, rs, &path);
+	it = start;
+	while ((r = host_rules_next(&it))) {
+		if (r->deny || !rule_holds(r, now) ||
+		    open_port(&start, &no_address, r) == 0)
+			continue;
+		return it.rank == HOST_RANK_EXACT ? 0 :
+						    bytes_before(host, it.rank);
+	}
+	return (unsigned)host.n;
+}
+
 /* --- a name and an address, on whatever port ------------------------------ */
 
 struct found {

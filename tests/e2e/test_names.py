@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from conftest import names
+from conftest import POLICY, names
 
 
 def dig(penstock, *queries, **kwargs):
@@ -183,7 +183,8 @@ def test_a_changed_resolv_conf_is_followed(as_user, lab):
         i=0
         while read -r go; do
             i=$((i + 1)); getent hosts n$i.example.com; echo $i
-        done""", text=True, bufsize=1)
+        done""", text=True, bufsize=1,
+        policy=POLICY + "[limits]\nnxdomain = 1000\n")
 
     def servers_until(server):
         for _ in range(500):

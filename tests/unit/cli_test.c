@@ -264,7 +264,7 @@ static void the_summary_says_what_to_allow_and_what_never(void **state)
 	const struct launch_result result = { .exit_code = 4, .audit_ok = true };
 	const struct query_summary flows = { .row = rows,
 					     .n = ARRAY_SIZE(rows),
-					     .full = 3 };
+					     .full = 3, .over_budget = 9 };
 	struct summary s = {
 		.run = "7f3a91", .result = &result, .flows = &flows,
 		.duration_ms = 4210, .records = "/home/u/.local/x/audit.jsonl",
@@ -304,12 +304,15 @@ static void the_summary_says_what_to_allow_and_what_never(void **state)
 	assert_non_null(strstr(text, "  warning   as many connections as a "
 				     "sandbox may have were open: new ones "
 				     "waited  x3\n"));
+	assert_non_null(strstr(text, "  warning   more names were looked up "
+				     "than a run may: refused x9\n"));
 	assert_non_null(strstr(text, "record    ~/.local/x/audit.jsonl\n"));
 	buf_done(&out);
 	assert_int_equal(summary_json(&s, &out), 0);
 	text = buf_cstr(&out);
 	assert_non_null(strstr(text, "\"exit\":4"));
 	assert_non_null(strstr(text, "\"connections_full\":3"));
+	assert_non_null(strstr(text, "\"over_budget\":9"));
 	assert_non_null(strstr(text, "\"host\":\"pypi.org\""));
 	assert_non_null(strstr(text, "\"failed\":[{\"host\":"
 				     "\"none.example.com\""));

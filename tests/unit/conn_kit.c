@@ -65,9 +65,9 @@ static const struct {
 	{ "gone.example.org", NULL, NULL },
 };
 
-int resolver_lookup(struct resolver *r, uint64_t tenant, struct str name,
-		    enum resolver_type type, resolver_fn *fn, void *arg,
-		    struct resolver_lookup **ret,
+int resolver_lookup(struct resolver *r, const struct resolver_asker *asker,
+		    struct str name, enum resolver_type type, resolver_fn *fn,
+		    void *arg, struct resolver_lookup **ret,
 		    struct resolver_answer *ret_now)
 {
 	static struct ip_addr addr;
@@ -77,7 +77,7 @@ int resolver_lookup(struct resolver *r, uint64_t tenant, struct str name,
 	(void)fn;
 	(void)arg;
 	(void)ret;
-	assert_int_equal(tenant, kit.sandbox.tenant);
+	assert_int_equal(asker->tenant, kit.sandbox.tenant);
 	for (i = 0; i < ARRAY_SIZE(names); i++) {
 		const char *text = type == RESOLVER_A ? names[i].a :
 							names[i].aaaa;

@@ -68,9 +68,9 @@ struct known {
 static struct resolver_lookup lookup_a, lookup_aaaa;
 static struct known cache_a, cache_aaaa;
 
-int resolver_lookup(struct resolver *r, uint64_t tenant, struct str name,
-		    enum resolver_type type, resolver_fn *fn, void *arg,
-		    struct resolver_lookup **ret,
+int resolver_lookup(struct resolver *r, const struct resolver_asker *asker,
+		    struct str name, enum resolver_type type, resolver_fn *fn,
+		    void *arg, struct resolver_lookup **ret,
 		    struct resolver_answer *ret_now)
 {
 	struct resolver_lookup *l = type == RESOLVER_A ? &lookup_a :
@@ -78,7 +78,7 @@ int resolver_lookup(struct resolver *r, uint64_t tenant, struct str name,
 	struct known *k = type == RESOLVER_A ? &cache_a : &cache_aaaa;
 
 	(void)r;
-	assert_int_equal(tenant, 7);
+	assert_int_equal(asker->tenant, 7);
 	assert_true(str_eq(name, STR("api.example.org")));
 	if (k->now) {
 		k->answer.addr = k->addr;
@@ -167,7 +167,7 @@ static struct dial_config named(void)
 	static const struct ip_hosts *no_hosts;
 
 	return (struct dial_config){
-		.base = base, .hosts = &no_hosts, .tenant = 7,
+		.base = base, .hosts = &no_hosts, .asker.tenant = 7,
 		.host = STR("api.example.org"), .port = PORT,
 		.permit = permit, .fn = over, .arg = &got,
 	};
@@ -446,6 +446,10 @@ static void the_resolvers_words_are_kept(void **state)
 		  REASON_DNS_FAILED },
 		{ REASON_DNS_NO_ADDRESS, REASON_DNS_TIMEOUT,
 		  REASON_DNS_TIMEOUT },
+		{ REASON_QUERIES_EXCEEDED, REASON_DNS_TIMEOUT,
+		  REASON_QUERIES_EXCEEDED },
+		{ REASON_DNS_NXDOMAIN, REASON_QUERIES_EXCEEDED,
+		  REASON_DNS_NXDOMAIN },
 	};
 	struct dial_config c = named();
 	size_t i;
@@ -458,6 +462,28 @@ static void the_resolvers_words_are_kept(void **state)
 		answer(&lookup_aaaa, cases[i].aaaa, "");
 		finish(cases[i].want, NULL);
 	}
+}
+
+/* DNS-03: a connection's name leaves us as a question does. */
+static void a_name_over_the_budget_is_not_dialled(void **state)
+{
+	static const enum reason over_budget[] = {
+		REASON_NAMES_EXCEEDED, REASON_LABEL_BYTES_EXCEEDED,
+		REASON_NXDOMAIN_EXCEEDED, REASON_NAME_TOO_DEEP,
+	};
+	struct dial_config c = named();
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(over_budget); i++) {
+		got.over = false;
+		known_set(&cache_a, over_budget[i], "");
+		known_set(&cache_aaaa, over_budget[i], "");
+		cache_a.now = cache_aaaa.now = true;
+		start(&c);
+		finish(over_budget[i], NULL);
+	}
+	assert_int_equal(got.permits, 0);
 }
 
 static void the_asked_address_and_family_go_first(void **state)
@@ -629,6 +655,7 @@ int main(void)
 		dial_unit(a_silent_origin_is_a_connect_timeout_TUN_07),
 		dial_unit(a_silent_resolver_is_a_dns_timeout),
 		dial_unit(the_resolvers_words_are_kept),
+		dial_unit(a_name_over_the_budget_is_not_dialled),
 		dial_unit(the_asked_address_and_family_go_first),
 		dial_unit(
 		    the_other_family_waits_a_moment_for_the_preferred_one),

@@ -32,6 +32,7 @@ struct resolver *resolver;
 struct fake *upstream;
 struct name_map *names;
 struct name_pins *pins;
+struct dns_budget *run_budget;
 struct dns_door *door;
 struct audit_sink *sink;
 static struct ruleset *rules;
@@ -126,7 +127,8 @@ void zone(void *arg, const struct fake_ask *ask)
 	    (hold && !strcmp(name, "fail6.example.com") &&
 	     ask->q.type == DNS_TYPE_A))
 		return;
-	if (!strcmp(name, "gone.example.com")) {
+	if (!strcmp(name, "gone.example.com") ||
+	    !strncmp(name, "gone-", 5)) {
 		fake_answer(ask, &r, DNS_NXDOMAIN);
 		return;
 	}
@@ -240,7 +242,9 @@ static void open_door(const char *text, size_t names_budget, int record_fd)
 	assert_int_equal(name_map_new(names_budget, &names), 0);
 	assert_int_equal(name_pins_new(names_budget, &pins), 0);
 	assert_int_equal(audit_sink_new(writer, record_fd, &labels, &sink), 0);
+	assert_int_equal(dns_budget_new(rules, &run_budget), 0);
 	config.rules = rules;
+	config.budget = run_budget;
 	config.names = names;
 	config.pins = pins;
 	config.sink = sink;
@@ -257,6 +261,8 @@ static void close_door(void)
 {
 	dns_door_free(door);
 	door = NULL;
+	dns_budget_free(run_budget);
+	run_budget = NULL;
 	rules_unref(rules);
 	rules = NULL;
 	name_map_free(names);

@@ -33,6 +33,7 @@ extern struct resolver *resolver;
 extern struct fake *upstream;
 extern struct name_map *names;
 extern struct name_pins *pins;
+extern struct dns_budget *run_budget;
 extern struct dns_door *door;
 extern struct audit_sink *sink;
 extern const struct ip_hosts *hosts;	/* NULL in the beginning */

@@ -391,6 +391,21 @@ static void times_that_connections_waited_are_summed(void **state)
 	query_summary_done(&s);
 }
 
+static void the_end_says_how_often_the_run_was_over_its_budget(void **state)
+{
+	struct file *f = *state;
+	struct record r = record(RECORD_RUN_END, RECORD_ACT_NONE,
+				 REASON_RUN_ENDED, "", 0);
+	struct query_summary s;
+
+	r.over_budget = 7;
+	put(f, r);
+	s = summary_of(f);
+	assert_true(s.ended);
+	assert_int_equal(s.over_budget, 7);
+	query_summary_done(&s);
+}
+
 static void lines_that_are_no_records_are_counted_and_passed_over(void **state)
 {
 	struct file *f = *state;
@@ -715,6 +730,7 @@ int main(void)
 		T(a_flow_without_a_name_is_shown_by_its_address),
 		T(gaps_are_summed),
 		T(times_that_connections_waited_are_summed),
+		T(the_end_says_how_often_the_run_was_over_its_budget),
 		T(lines_that_are_no_records_are_counted_and_passed_over),
 		T(a_last_line_without_its_newline_still_counts),
 		T(later_events_and_keys_are_no_errors),

@@ -39,6 +39,12 @@ TESTS += %D%/dns_servers_test
 %C%_dns_servers_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
 %C%_dns_servers_test_LDADD = $(RESOLVER_TEST_LIBS)
 
+check_PROGRAMS += %D%/dns_budget_test
+TESTS += %D%/dns_budget_test
+%C%_dns_budget_test_SOURCES = %D%/dns_budget_test.c %D%/rules_kit.h
+%C%_dns_budget_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
+%C%_dns_budget_test_LDADD = $(DOOR_TEST_LIBS)
+
 RESOLVER_TEST_KIT = %D%/resolver_kit.c %D%/resolver_kit.h \
 	%D%/dns_lab.c %D%/dns_lab.h
 
@@ -46,7 +52,7 @@ check_PROGRAMS += %D%/resolver_test
 TESTS += %D%/resolver_test
 %C%_resolver_test_SOURCES = %D%/resolver_test.c $(RESOLVER_TEST_KIT)
 %C%_resolver_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
-%C%_resolver_test_LDADD = $(RESOLVER_TEST_LIBS)
+%C%_resolver_test_LDADD = $(DOOR_TEST_LIBS)
 
 check_PROGRAMS += %D%/rules_dns_test
 TESTS += %D%/rules_dns_test
@@ -59,14 +65,14 @@ TESTS += %D%/resolver_hostile_test
 %C%_resolver_hostile_test_SOURCES = %D%/resolver_hostile_test.c \
 	$(RESOLVER_TEST_KIT)
 %C%_resolver_hostile_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
-%C%_resolver_hostile_test_LDADD = $(RESOLVER_TEST_LIBS)
+%C%_resolver_hostile_test_LDADD = $(DOOR_TEST_LIBS)
 
 check_PROGRAMS += %D%/resolver_tls_test
 TESTS += %D%/resolver_tls_test
 %C%_resolver_tls_test_SOURCES = %D%/resolver_tls_test.c \
 	%D%/tls_lab.c %D%/tls_lab.h $(RESOLVER_TEST_KIT)
 %C%_resolver_tls_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS) $(OPENSSL_CFLAGS)
-%C%_resolver_tls_test_LDADD = $(RESOLVER_TEST_LIBS) $(OPENSSL_LIBS)
+%C%_resolver_tls_test_LDADD = $(DOOR_TEST_LIBS) $(OPENSSL_LIBS)
 
 check_PROGRAMS += %D%/rules_name_addr_test
 TESTS += %D%/rules_name_addr_test
@@ -97,6 +103,12 @@ TESTS += %D%/dns_door_real_test
 %C%_dns_door_real_test_SOURCES = %D%/dns_door_real_test.c $(DOOR_TEST_LAB)
 %C%_dns_door_real_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
 %C%_dns_door_real_test_LDADD = $(DOOR_TEST_LIBS)
+
+check_PROGRAMS += %D%/dns_door_budget_test
+TESTS += %D%/dns_door_budget_test
+%C%_dns_door_budget_test_SOURCES = %D%/dns_door_budget_test.c $(DOOR_TEST_LAB)
+%C%_dns_door_budget_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
+%C%_dns_door_budget_test_LDADD = $(DOOR_TEST_LIBS)
 
 check_PROGRAMS += %D%/dns_door_tcp_test
 TESTS += %D%/dns_door_tcp_test

@@ -199,7 +199,7 @@ static void load_next(struct load *l)
 	char name[32];
 	int n = snprintf(name, sizeof(name), "n%u.example", l->started++);
 
-	assert_int_equal(resolver_lookup(resolver, 1,
+	assert_int_equal(resolver_lookup(resolver, &anyone,
 					 str_make(name, (size_t)n), RESOLVER_A,
 					 load_on_answer, l, &lookup, &now), 0);
 }

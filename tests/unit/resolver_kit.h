@@ -20,6 +20,7 @@ struct CMUnitTest;
 extern struct event_base *base;
 extern struct resolver *resolver;
 extern struct fake *first, *second, *third;
+extern const struct resolver_asker anyone;	/* has no budget */
 
 struct result {
 	bool done;

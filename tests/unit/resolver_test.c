@@ -255,7 +255,7 @@ static void dns_34_silence_is_bounded_in_questions_and_sockets(void **state)
 	use_one(silent, NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(r); i++) {
 		int n = snprintf(name, sizeof(name), "n%zu.example", i);
-		int err = resolver_lookup(resolver, 1, str_make(name, (size_t)n),
+		int err = resolver_lookup(resolver, &anyone, str_make(name, (size_t)n),
 					  RESOLVER_A, on_answer, &r[i], &l,
 					  &now);
 
@@ -421,10 +421,10 @@ static void names_that_are_not_canonical_are_refused(void **state)
 	struct result r;
 
 	(void)state;
-	assert_int_equal(resolver_lookup(resolver, 1, STR("A.example"),
+	assert_int_equal(resolver_lookup(resolver, &anyone, STR("A.example"),
 					 RESOLVER_A, on_answer, &r, &l, &now),
 			 -EINVAL);
-	assert_int_equal(resolver_lookup(resolver, 1, STR("a..example"),
+	assert_int_equal(resolver_lookup(resolver, &anyone, STR("a..example"),
 					 RESOLVER_A, on_answer, &r, &l, &now),
 			 -EINVAL);
 }
