@@ -65,6 +65,12 @@ hosts     = @domains.list
 addresses = 203.0.113.0/24
 owner     = bench
 reason    = bench
+# No sandbox asks so much: these are what a peer does without.
+[limits]
+queries     = 1000000000
+names       = 1000000000
+label_bytes = 1G
+nxdomain    = 1000000000
 """
 
 

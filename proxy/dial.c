@@ -491,11 +491,32 @@ static void dial_addr(struct dial *d)
 	d->queue[f].n = 1;
 }
 
+/* Names that lead inside are not asked for because a policy merely observes. */
+static bool is_hidden(const struct dial *d)
+{
+	struct str host = host_name_str(&d->host);
+	struct rules_answer answer;
+
+	return resolver_hides(host) &&
+	       rules_judge_name(d->c.rules, host, clock_wall_s(), &answer) ==
+		       RULES_NAME_ALLOWED && answer.would_deny;
+}
+
+static void dial_nowhere(struct dial *d)
+{
+	d->policy_reason = REASON_HOST_NOT_ALLOWED;
+	d->queue[V4].over = d->queue[V6].over = true;
+}
+
 /* Whom to try, or whom to ask. */
 static void dial_fill(struct dial *d)
 {
 	bool alone = d->host.n == 0 || d->c.use == DIAL_ADDR_ALONE;
 
+	if (d->host.n > 0 && is_hidden(d)) {
+		dial_nowhere(d);
+		return;
+	}
 	if (alone || d->c.use == DIAL_ADDR_FIRST)
 		dial_addr(d);
 	if (alone)

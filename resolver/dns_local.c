@@ -212,6 +212,11 @@ void dns_local_find(const struct dns_local_names *names, struct str host,
 	}
 }
 
+bool resolver_hides(struct str name)
+{
+	return dns_local_hidden(name);
+}
+
 bool dns_local_hidden(struct str host)
 {
 	static const char *const trees[] = {

@@ -170,6 +170,10 @@ NODISCARD int resolver_start(struct resolver *r,
 			     void *arg, struct resolver_lookup **ret);
 void resolver_cancel(struct resolver_lookup *l);	/* NULL is fine */
 
+/* Is @name one that the world is asked about only where a rule allows it, and
+ * never because a policy merely observes? */
+bool resolver_hides(struct str name);
+
 /* --- what a run may tell the world by names ----------------------------------- */
 
 /**

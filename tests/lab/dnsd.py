@@ -21,6 +21,14 @@ import names
 
 TTL = 1
 CHANGING_TTL = 0        # an answer that changes is asked for each time
+BELOW_TTL = 300         # one that a cache may keep
+
+
+def ttl_of(name):
+    if name in names.CHANGING:
+        return CHANGING_TTL
+    below = any(name.endswith("." + zone) for zone in names.BELOW)
+    return BELOW_TTL if below else TTL
 
 
 class Zone:
@@ -66,7 +74,11 @@ class Zone:
             return {"A": v4, "AAAA": v6}.get(rdtype, [])
         if any(name == known for known, _ in names.RECORDS):
             return []
-        if any(known.endswith("." + name) for known in names.NAMES):
+        for zone, (v4, v6) in names.BELOW.items():
+            if name.endswith("." + zone):
+                return {"A": v4, "AAAA": v6}.get(rdtype, [])
+        if any(known.endswith("." + name)
+               for known in (*names.NAMES, *names.BELOW)):
             return []
         return None
 
@@ -93,8 +105,7 @@ class Zone:
         elif found:
             reply.answer.append(
                 dns.rrset.from_text_list(
-                    owner, CHANGING_TTL if name in names.CHANGING else TTL,
-                    "IN", rdtype, found))
+                    owner, ttl_of(name), "IN", rdtype, found))
         return reply
 
     async def handle(self, wire, transport, server, peer):

@@ -63,6 +63,9 @@ NAMES = {
     "metadata.google.internal": (["169.254.169.254"], []),
 }
 
+# zone -> (A records, AAAA records) of every name below it, good for minutes.
+BELOW = {"wide.example.com": ([WEB_V4], [WEB_V6])}
+
 # name -> target; chains end in NAMES, or never.
 CNAMES = {
     "cdn.example.com": "edge.example.net",

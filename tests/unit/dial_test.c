@@ -51,6 +51,17 @@ void rules_judge(const struct ruleset *rs, const struct rules_question *q,
 	}
 }
 
+enum rules_name_verdict rules_judge_name(const struct ruleset *rs,
+					 struct str host, int64_t now,
+					 struct rules_answer *ret)
+{
+	(void)rs;
+	(void)now;
+	assert_true(str_eq(host, STR("api.example.org")));
+	*ret = (struct rules_answer){ .would_deny = observing };
+	return RULES_NAME_ALLOWED;
+}
+
 /* --- the resolver ----------------------------------------------------------- */
 
 struct resolver_lookup {
@@ -67,6 +78,7 @@ struct known {
 
 static struct resolver_lookup lookup_a, lookup_aaaa;
 static struct known cache_a, cache_aaaa;
+static bool hidden;
 
 int resolver_lookup(struct resolver *r, const struct resolver_asker *asker,
 		    struct str name, enum resolver_type type, resolver_fn *fn,
@@ -88,6 +100,12 @@ int resolver_lookup(struct resolver *r, const struct resolver_asker *asker,
 	*l = (struct resolver_lookup){ fn, arg, true };
 	*ret = l;
 	return 0;
+}
+
+bool resolver_hides(struct str name)
+{
+	assert_true(str_eq(name, STR("api.example.org")));
+	return hidden;
 }
 
 void resolver_cancel(struct resolver_lookup *l)
@@ -237,7 +255,7 @@ static int setup(void **state)
 	(void)state;
 	memset(&got, 0, sizeof(got));
 	lookup_a.open = lookup_aaaa.open = false;
-	cache_a.now = cache_aaaa.now = observing = false;
+	cache_a.now = cache_aaaa.now = observing = hidden = false;
 	base = event_base_new();
 	fds_before = lab_open_fds();
 	return !base;
@@ -611,6 +629,26 @@ static void observe_lets_a_name_through_and_says_so(void **state)
 	close(four);
 }
 
+/* DNS-30: what leads inside is looked up where a rule allows it, or not at all. */
+static void a_name_that_is_only_observed_and_hidden_is_not_looked_up(
+								void **state)
+{
+	struct dial_config c = named();
+
+	(void)state;
+	observing = hidden = true;
+	start(&c);
+	assert_false(lookup_a.open || lookup_aaaa.open);
+	finish(REASON_HOST_NOT_ALLOWED, NULL);
+	assert_int_equal(got.permits, 0);
+	observing = false;
+	got.over = false;
+	start(&c);
+	answer_aaaa("");
+	answer_a("10.0.0.5");
+	finish(REASON_ADDRESS_PRIVATE, "10.0.0.5");
+}
+
 static void a_cancelled_dial_is_silent_and_leaves_nothing(void **state)
 {
 	struct dial_config c = named();
@@ -663,6 +701,8 @@ int main(void)
 		dial_unit(cached_answers_need_no_wait),
 		dial_unit(without_a_record_nothing_is_dialled),
 		dial_unit(observe_lets_a_name_through_and_says_so),
+		dial_unit(
+		 a_name_that_is_only_observed_and_hidden_is_not_looked_up),
 		dial_unit(a_cancelled_dial_is_silent_and_leaves_nothing),
 	};
 
