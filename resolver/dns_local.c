@@ -214,7 +214,8 @@ void dns_local_find(const struct dns_local_names *names, struct str host,
 
 bool resolver_hides(struct str name)
 {
-	return dns_local_hidden(name);
+	return dns_local_hidden(name) || host_name_is_local(name) ||
+	       is_in_tree(name, V4_TREE) || is_in_tree(name, V6_TREE);
 }
 
 bool dns_local_hidden(struct str host)
