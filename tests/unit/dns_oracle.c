@@ -5,7 +5,7 @@
  *	Q HEX	a question: verdict id type class edns size name-in-hex
  *	R RCODE HEX	the reply to a question: in hex, with an address
  *	A HEX HEX	an ask's packet and its answer: result rcode chain soa
- *			addresses
+ *			addresses, or RDATA of another type
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,6 +71,7 @@ static void on_answer(char *args)
 	char *second = strchr(args, ' ');
 	struct dns_ask ask = { .n = 0 };
 	struct dns_answer a = { .rcode = 0 };
+	struct str rest, one;
 	size_t n;
 	int err;
 
@@ -91,6 +92,12 @@ static void on_answer(char *args)
 		printf(" ");
 		put_hex(a.addr[i].b, a.addr[i].family == IP_V4 ? 4 : 16);
 	}
+	rest = buf_str(&a.rdata);
+	while (!err && dns_rdata_next(&rest, &one)) {
+		printf(" ");
+		put_hex((const uint8_t *)one.p, one.n);
+	}
+	dns_answer_done(&a);
 	printf("\n");
 }
 

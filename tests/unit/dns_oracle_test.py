@@ -168,11 +168,55 @@ def answers_are_read_alike(codec, rng):
         assert sorted(got[4:]) == want, (got, want)
 
 
+def any_text(rng):
+    """A character string of TXT as it is written: any bytes."""
+    return '"%s"' % "".join("\\%03d" % rng.randrange(256)
+                            for _ in range(rng.randint(0, 255)))
+
+
+def any_record(rng, rdtype):
+    name = any_name(rng)
+    if rdtype in ("NS", "PTR"):
+        return name
+    if rdtype == "MX":
+        return "%d %s" % (rng.randrange(65536), name)
+    if rdtype == "SRV":
+        return "%d %d %d %s" % (*(rng.randrange(65536) for _ in "123"), name)
+    if rdtype == "CAA":
+        return "%d %s %s" % (rng.choice([0, 128]),
+                             rng.choice(["issue", "issuewild", "iodef"]),
+                             any_text(rng))
+    if rdtype == "TXT":
+        return " ".join(any_text(rng) for _ in range(rng.randint(1, 4)))
+    # The hints stay: they are left out where the answer is known to be for.
+    return "%d %s alpn=h2,h3 port=%d ipv4hint=203.0.113.%d" % (
+        rng.randint(1, 9), rng.choice([".", name.lower()]),
+        rng.randrange(65536), rng.randrange(256))
+
+
+def other_records_are_read_alike(codec, rng):
+    for _ in range(ROUNDS):
+        rdtype = rng.choice(["NS", "PTR", "MX", "SRV", "CAA", "TXT", "HTTPS",
+                             "SVCB"])
+        query = dns.message.make_query(any_name(rng), rdtype)
+        reply = dns.message.make_response(query)
+        found = dns.rrset.from_text(
+            query.question[0].name, 60, "IN", rdtype,
+            *(any_record(rng, rdtype) for _ in range(rng.randint(1, 5))))
+        reply.answer.append(found)
+        got = codec.say("A %s %s" % (query.to_wire().hex(),
+                                     reply.to_wire().hex())).split()
+        assert got[:4] == ["0", "0", "0", "0"], (got, reply)
+        want = sorted(r.to_digestable().hex() for r in found)
+        assert sorted(got[4:]) == want, (got, want)
+
+
 TESTS = [
     questions_are_read_alike,
     broken_questions_are_never_taken_for_good,
     replies_are_read_by_others,
     answers_are_read_alike,
+    other_records_are_read_alike,
 ]
 
 
