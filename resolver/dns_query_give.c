@@ -93,6 +93,29 @@ static int give_real(struct dns_query *q, const struct resolver_answer *a)
 	return 0;
 }
 
+bool dns_query_may_hint(const struct dns_query *q, const struct ip_addr *addr)
+{
+	enum reason why;
+
+	return rules_dns(q->door->rules)->answers == RULES_ANSWERS_REAL &&
+	       (addr->family == IP_V4 ||
+		rules_has_ipv6(q->door->rules, *q->door->hosts)) &&
+	       addr_passes(q, addr, &why);
+}
+
+int dns_query_pin_hints(struct dns_query *q, size_t n, uint32_t ttl_s)
+{
+	return n > 0 ? pin_given(q, n, ttl_s) : 0;
+}
+
+void dns_query_deny_given(struct dns_query *q, int err)
+{
+	if (err == -ENOMEM)
+		dns_query_deny(q, DNS_SERVFAIL, REASON_MEMORY_EXCEEDED);
+	else
+		dns_query_deny(q, DNS_REFUSED, REASON_NAMES_EXCEEDED);
+}
+
 void dns_query_give(struct dns_query *q, const struct resolver_answer *a)
 {
 	int err;
@@ -101,10 +124,8 @@ void dns_query_give(struct dns_query *q, const struct resolver_answer *a)
 		err = give_real(q, a);
 	else
 		err = give_synthetic(q);
-	if (err == -ENOMEM)
-		dns_query_deny(q, DNS_SERVFAIL, REASON_MEMORY_EXCEEDED);
-	else if (err)
-		dns_query_deny(q, DNS_REFUSED, REASON_NAMES_EXCEEDED);
+	if (err)
+		dns_query_deny_given(q, err);
 	else
 		dns_query_allow(q, REASON_ALLOWED);
 }

@@ -122,6 +122,15 @@ bool dns_query_any_passes(const struct dns_query *q,
 			  enum reason *ret_why);
 /* Some address passed: to DQ_REPLY with what the name is given. */
 void dns_query_give(struct dns_query *q, const struct resolver_answer *a);
+/*
+ * Hints of SVCB and HTTPS: may the name be answered with this one?  Those that
+ * may are put into the door's @given, and pinned together: 0 or -errno.
+ */
+bool dns_query_may_hint(const struct dns_query *q, const struct ip_addr *addr);
+NODISCARD int dns_query_pin_hints(struct dns_query *q, size_t n,
+				  uint32_t ttl_s);
+/* To DQ_REPLY, since what was to be given could not be remembered. */
+void dns_query_deny_given(struct dns_query *q, int err);
 /* The name was given with another id than q->id: say so where it is kept. */
 void dns_query_stamp(struct dns_query *q);
 

@@ -4,8 +4,9 @@
  *
  * They are opened type by type (rules_name_types()), and asked and kept like
  * addresses.  What a record says goes on as it is read (dns_rdata.h), but for
- * the hints of SVCB and HTTPS: these are addresses, which a name has by A and
- * AAAA alone, where they are judged and remembered.
+ * the hints of SVCB and HTTPS, which are addresses: where real ones are given,
+ * those that pass as the name's own do go on, and are pinned like them; else
+ * none does.
  */
 #include "resolver/dns_query_own.h"
 
@@ -22,37 +23,50 @@ bool dns_query_type_is_open(const struct dns_query *q)
 			      q->q.type, clock_wall_s());
 }
 
-static bool no_hint(void *arg, const struct ip_addr *hint)
+struct hints {
+	struct dns_query *q;
+	size_t n;		/* of the door's @given */
+};
+
+static bool hint_passes(void *arg, const struct ip_addr *hint)
 {
-	(void)arg;
-	(void)hint;
-	return false;
+	struct hints *h = arg;
+
+	if (h->n == RESOLVER_ADDRS_MAX || !dns_query_may_hint(h->q, hint))
+		return false;
+	h->q->door->given[h->n++] = *hint;
+	return true;
 }
 
-/* Those without their hints, and without those that make no sense then. */
-static int sift(struct str records, struct buf *out)
+/* The hints that may be given are left, and remembered before they are. */
+static int sift(struct dns_query *q, const struct resolver_answer *a)
 {
-	struct str one;
+	struct buf *out = &q->door->sifted;
+	struct str rest = a->rdata, one;
+	struct hints h = { .q = q };
 	int err = 0;
 
 	buf_reset(out);
-	while (!err && dns_rdata_next(&records, &one)) {
-		err = dns_svcb_filter(one, no_hint, NULL, out);
+	while (!err && dns_rdata_next(&rest, &one)) {
+		err = dns_svcb_filter(one, hint_passes, &h, out);
+		/* What is left of it makes no sense. */
 		err = err == -ENOENT ? 0 : err;
 	}
-	return err;
+	return err ? -ENOMEM : dns_query_pin_hints(q, h.n, a->ttl_s);
 }
 
-static void query_hand_on(struct dns_query *q, struct str records)
+static void query_hand_on(struct dns_query *q, const struct resolver_answer *a)
 {
-	struct buf *sifted = &q->door->sifted;
+	struct str records = a->rdata;
+	int err = 0;
 
 	if (q->q.type == DNS_TYPE_HTTPS || q->q.type == DNS_TYPE_SVCB) {
-		if (sift(records, sifted) != 0) {
-			dns_query_deny(q, DNS_SERVFAIL, REASON_MEMORY_EXCEEDED);
-			return;
-		}
-		records = buf_str(sifted);
+		err = sift(q, a);
+		records = buf_str(&q->door->sifted);
+	}
+	if (err) {
+		dns_query_deny_given(q, err);
+		return;
 	}
 	q->result.records = records;
 	dns_query_allow(q, str_empty(records) ? REASON_DNS_NO_ADDRESS :
@@ -62,7 +76,7 @@ static void query_hand_on(struct dns_query *q, struct str records)
 void dns_query_on_records(struct dns_query *q, const struct resolver_answer *a)
 {
 	if (a->reason == REASON_ALLOWED)
-		query_hand_on(q, a->rdata);
+		query_hand_on(q, a);
 	else if (a->reason == REASON_DNS_NO_ADDRESS)
 		dns_query_allow(q, a->reason);
 	else

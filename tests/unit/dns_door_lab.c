@@ -70,8 +70,14 @@ static bool zone_records(struct fake_records *r, const struct fake_ask *ask)
 		DATA(DNS_TYPE_PTR, "\4name\7example\0"),
 #undef DATA
 	};
+	static const char hints[] = "\0\1\0\0\4\0\10\12\0\0\1\xcb\0\x71\7"
+				    "\0\6\0\20\x20\1\xd\xb8\0\3\0\0\0\0\0\0\0\0\0\7";
 	const char *name = ask->q.text;
 
+	if (!strcmp(name, "hints.example.com")) {
+		fake_add(r, name, ask->q.type, 300, hints, sizeof(hints) - 1);
+		return true;
+	}
 	if (strcmp(name, "types.example.com") != 0 &&
 	    !strstr(name, ".in-addr.arpa") &&
 	    strcmp(name, "large.example.com") != 0)

@@ -4,7 +4,9 @@
  */
 #include "tests/unit/dns_door_lab.h"
 
+#include "base/clock.h"
 #include "resolver/dns_rdata.h"
+#include "resolver/name_pins.h"
 
 static const char typed[] =
 	"[policy]\nname = p\n"
@@ -116,6 +118,28 @@ static void dns_21_https_comes_without_ech_and_hints(void **state)
 		    BYTES("\0\1\0\0\3\0\2\x1f\x90"));
 }
 
+/* Those that the name may have, and then a connection to one is known. */
+static void dns_21_real_hints_are_filtered_and_pinned(void **state)
+{
+	struct ip_addr hint;
+	struct reply r;
+
+	(void)state;
+	open_with("[dns]\nanswers = real\n"
+		  "[allow lab]\nhosts = hints.example.com\ntypes = HTTPS\n"
+		  "addresses = 203.0.113.0/24\nreason = the lab\n");
+	ask(&r, "hints.example.com", DNS_TYPE_HTTPS);
+	assert_int_equal(r.answers, 1);
+	assert_data(&r, 0, DNS_TYPE_HTTPS,
+		    BYTES("\0\1\0\0\4\0\4\xcb\0\x71\7"));
+	assert_int_equal(ip_addr_parse(STR("203.0.113.7"), &hint), 0);
+	assert_non_null(name_pins_find(pins, &hint, STR("hints.example.com"),
+				       clock_mono_ms()));
+	assert_int_equal(ip_addr_parse(STR("10.0.0.1"), &hint), 0);
+	assert_null(name_pins_find(pins, &hint, STR("hints.example.com"),
+				   clock_mono_ms()));
+}
+
 /* DNS-30: of private addresses nothing is asked, whatever a rule says. */
 static void dns_30_reverse_names_are_asked_where_a_rule_opens_them(void **state)
 {
@@ -224,6 +248,7 @@ int main(void)
 		DOOR_TEST(what_a_rule_opens_is_answered),
 		DOOR_TEST(what_none_opens_causes_no_packet),
 		DOOR_TEST(dns_21_https_comes_without_ech_and_hints),
+		DOOR_TEST(dns_21_real_hints_are_filtered_and_pinned),
 		DOOR_TEST(dns_30_reverse_names_are_asked_where_a_rule_opens_them),
 		DOOR_TEST(many_records_come_whole_over_tcp),
 		DOOR_TEST(a_new_policy_shuts_a_type_that_is_being_asked_for),
