@@ -153,15 +153,15 @@ def test_a_name_that_moves_inside_is_not_followed(as_user, lab):
     before = len(lab.origin_seen())
     got = as_user.python(r"""
 import socket
-addr = socket.gethostbyname("rebind.example.com")
+addr = socket.gethostbyname("moves.example.com")
 for i in range(3):
     s = socket.create_connection((addr, 80), 15)
-    s.sendall(b"GET /%d HTTP/1.1\r\nHost: rebind.example.com\r\n"
+    s.sendall(b"GET /%d HTTP/1.1\r\nHost: moves.example.com\r\n"
               b"Connection: close\r\n\r\n" % i)
     print(s.recv(100).split()[1].decode())
     s.close()
 try:
-    print(socket.gethostbyname("rebind.example.com"))
+    print(socket.gethostbyname("moves.example.com"))
 except socket.gaierror:
     print("gone")
 """, policy=REAL, options=DIRECT)

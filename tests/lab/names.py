@@ -75,10 +75,12 @@ CNAMES = {
     "evil-cname.example.com": "metadata.example.com",
 }
 
-# name -> list of A answers, one after the other, the last one for ever.
+# name -> list of A answers, one after the other, the last one for ever.  Each is one
+# test's: what was asked is not asked anew.
 CHANGING = {
     "rebind.example.com": [[WEB_V4], ["127.0.0.1"]],
     "rebind-meta.example.com": [[WEB_V4], ["169.254.169.254"]],
+    "moves.example.com": [[WEB_V4], ["127.0.0.1"]],
 }
 
 # (name, type) -> records of types that a policy can open
