@@ -59,23 +59,47 @@ int plug_peer_init(const struct plug_config *config, int fd,
 
 /* --- compiling ------------------------------------------------------------------ */
 
+/* What is kept free for the last line. */
+#define PLUG_MORE_SIZE	80
+
 struct plug_diags {
 	struct plug_why *why;
 	size_t n;		/* bytes in use */
+	unsigned untold;	/* that there was no room for */
 };
 
 static void plug_on_diag(void *arg, const struct rules_diag *diag)
 {
 	struct plug_diags *d = arg;
-	size_t room = sizeof(d->why->text) - d->n;
+	char column[16] = "";
+	size_t room = sizeof(d->why->text) - PLUG_MORE_SIZE - d->n;
 	int n;
 
-	if (diag->severity != RULES_ERROR || room < 2)
+	if (diag->severity != RULES_ERROR)
 		return;
-	n = snprintf(d->why->text + d->n, room, "%s%s:%u: %s",
-		     d->n ? "\n" : "", diag->file, diag->line, diag->message);
-	if (n > 0)
-		d->n += MIN((size_t)n, room - 1);
+	if (diag->column > 0 &&
+	    snprintf(column, sizeof(column), ":%u", diag->column) < 0)
+		column[0] = '\0';
+	n = snprintf(d->why->text + d->n, room, "%s%s:%u%s: %s",
+		     d->n ? "\n" : "", diag->file, diag->line, column,
+		     diag->message);
+	if (d->untold == 0 && n > 0 && (size_t)n < room) {
+		d->n += (size_t)n;
+		return;
+	}
+	d->why->text[d->n] = '\0';
+	d->untold++;
+}
+
+/* Whole lines, and how many more there are. */
+static void plug_end_diags(struct plug_diags *d)
+{
+	if (d->untold == 0)
+		return;
+	if (snprintf(d->why->text + d->n, sizeof(d->why->text) - d->n,
+		     "%sand %u more errors: penstock policy check tells them "
+		     "all", d->n ? "\n" : "", d->untold) < 0)
+		d->why->text[d->n] = '\0';
 }
 
 int plug_compile(const char *name, struct str text, bool observe,
@@ -87,7 +111,8 @@ int plug_compile(const char *name, struct str text, bool observe,
 
 	why->text[0] = '\0';
 	err = rules_compile_text(text, name, plug_on_diag, &diags, &rules);
-	if (err == -EINVAL && diags.n)
+	plug_end_diags(&diags);
+	if (err == -EINVAL && why->text[0] != '\0')
 		return -EPROTO;
 	if (err < 0)
 		return plug_refuse(why, "%s: cannot compile the policy: %s",

@@ -352,6 +352,22 @@ static void a_policy_with_a_mistake_is_refused_with_its_line(void **state)
 	assert_int_equal(count_in(lab.records, "run_start"), 0);
 }
 
+static void many_mistakes_are_told_in_whole_lines_and_counted(void **state)
+{
+	struct buf text = BUF_INIT(1 << 16);
+
+	(void)state;
+	start();
+	for (unsigned i = 0; i < 40; i++)
+		assert_int_equal(buf_printf(&text, "[allow r%u]\nhosts = "
+					    "a.example\nports = 70000\n", i),
+				 0);
+	expect_refused(plug_in(0, buf_str(&text), 0), "policy:3:9: ");
+	expect_refused(plug_in(0, buf_str(&text), 0),
+		       " more errors: penstock policy check tells them all");
+	buf_done(&text);
+}
+
 static void an_empty_policy_denies_everything(void **state)
 {
 	union answer a;
@@ -940,6 +956,7 @@ int main(void)
 		IN_LAB(one_that_vanishes_while_it_is_placed_leaves_nothing),
 		IN_LAB(one_that_never_speaks_leaves_nothing),
 		IN_LAB(a_policy_with_a_mistake_is_refused_with_its_line),
+		IN_LAB(many_mistakes_are_told_in_whole_lines_and_counted),
 		IN_LAB(an_empty_policy_denies_everything),
 		IN_LAB(observing_can_be_asked_for),
 		IN_LAB(a_violation_ends_that_run_only),
