@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
 
 import pytest
 
@@ -47,6 +48,21 @@ def pytest_configure(config):
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)     # as nohup(1) leaves it
     config.addinivalue_line("markers", "slow: takes more than a few seconds")
+
+
+def pytest_collection_modifyitems(config, items):
+    """PENSTOCK_E2E_SHARE=N: of a test's variants one in N, and one at least."""
+    share = int(os.environ.get("PENSTOCK_E2E_SHARE", 1))
+    kept, variants = [], {}
+    for item in items:
+        variants.setdefault(item.nodeid.split("[")[0], []).append(item)
+    for name, several in variants.items():
+        first = zlib.crc32(name.encode()) % share
+        kept += several[min(first, len(several) - 1)::share]
+    kept = set(kept)
+    left = [item for item in items if item not in kept]
+    config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if item in kept]
 
 
 def build_dir():
