@@ -15,6 +15,7 @@
 #include "base/ip_addr.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "rules/host_idn.h"
 
 #define NAME_MAX_BYTES	253	/* RFC 1035 2.3.4, without the root's dot */
 #define RUN_SHOWN_MAX	40
@@ -85,7 +86,9 @@ static const char *parent_of(const char *host)
 {
 	const char *dot = strchr(host, '.');
 
-	return dot && strchr(dot + 1, '.') ? dot + 1 : NULL;
+	/* No policy may open every name below com or co.uk. */
+	return dot && strchr(dot + 1, '.') &&
+	       !host_is_public_suffix(str_from(dot + 1)) ? dot + 1 : NULL;
 }
 
 /* Distinct hosts right below the parent of row @i. */

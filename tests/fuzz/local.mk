@@ -40,8 +40,8 @@ include tests/fuzz/base.mk
 
 %C%_record_fuzz_SOURCES = %D%/record_fuzz.c $(FUZZ_MAIN)
 %C%_record_fuzz_LDFLAGS = $(FUZZ_LINK)
-%C%_record_fuzz_LDADD = audit/libaudit.a base/libbase.a $(AUDIT_LIBS) \
-	$(BASE_LIBS)
+%C%_record_fuzz_LDADD = audit/libaudit.a rules/librules.a base/libbase.a \
+	$(AUDIT_LIBS) $(RULES_LIBS) $(BASE_LIBS)
 
 %C%_dns_question_fuzz_SOURCES = %D%/dns_question_fuzz.c $(FUZZ_MAIN)
 %C%_dns_question_fuzz_LDFLAGS = $(FUZZ_LINK)

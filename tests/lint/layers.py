@@ -20,7 +20,8 @@ SEES = {
 EXPOSED = {
     "base": None,
     "rules": ("rules.h", "rules_bundle.h", "rules_diff.h", "rules_load.h",
-              "rules_show.h", "rules_target.h", "host_name.h"),
+              "rules_show.h", "rules_target.h", "host_name.h",
+              "host_idn.h"),
     "audit": ("record.h", "writer.h", "query.h"),
     "resolver": ("resolver.h", "name_map.h", "name_pins.h", "dns_judge.h"),
     "proxy": ("ctl_proto.h",),

@@ -637,6 +637,9 @@ static void a_wildcard_is_learnt_only_when_asked(void **state)
 	opened(f, "one.example", 443);
 	opened(f, "two.example", 443);
 	opened(f, "three.example", 443);
+	opened(f, "a.co.uk", 443);
+	opened(f, "b.co.uk", 443);
+	opened(f, "c.co.uk", 443);
 	s = summary_of(f);
 	assert_int_equal(query_policy(&s, &wish, &out), 0);
 	assert_null(strstr(buf_cstr(&out), "*."));
@@ -652,6 +655,8 @@ static void a_wildcard_is_learnt_only_when_asked(void **state)
 		"ports = 443 8443\n"));
 	assert_non_null(strstr(buf_cstr(&out), "hosts = a.few.example\n"));
 	assert_non_null(strstr(buf_cstr(&out), "hosts = one.example\n"));
+	/* POL-12: no policy may say *.co.uk. */
+	assert_non_null(strstr(buf_cstr(&out), "hosts = a.co.uk\n"));
 	buf_done(&out);
 	query_summary_done(&s);
 }
