@@ -106,7 +106,7 @@ static void a_policy_is_read_with_what_it_includes(void **state)
 	drop("common.conf");
 	assert_int_equal(policies_read(dir, take, &t), 0);
 	assert_int_equal(t.err, -EPROTO);
-	assert_non_null(strstr(t.why.text, "house.ini:2: 'common.conf' (an "
+	assert_non_null(strstr(t.why.text, "house.ini:2:11: 'common.conf' (an "
 			       "included file) did not come along"));
 	rules_judge(policies_find(&t.ps, STR("house"))->rules, &q, &a);
 	assert_int_equal(a.reason, REASON_HOST_DENIED);
