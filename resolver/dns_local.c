@@ -10,8 +10,8 @@
  *				a rule opens PTR for a public address
  *	.local, .invalid, .onion, ...	never asked about (host_name_is_local())
  *
- * The reverse trees end here whole: an address that the sandbox puts into a
- * question would otherwise be a message to whoever serves its zone.
+ * But for that the reverse trees end here: an address that the sandbox puts into
+ * a question would otherwise be a message to whoever serves its zone.
  */
 #include "resolver/dns_local.h"
 
