@@ -44,7 +44,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <event2/event.h>
@@ -54,15 +53,12 @@
 #include "proxy/forward_int.h"
 
 #define FORWARD_MAGIC		0x46574844u	/* "FWHD" */
-#define READ_CHUNK		16384u
 #define LINGER_BYTES_MAX	(256u << 20)
 
 #define HEAD_MS			60000
 #define IDLE_MS			(5 * 60000)
 #define NET_IDLE_MS		15000
 #define LINGER_MS		5000
-
-enum half_reading { READ_OFF, READ_ON, READ_IDLE };
 
 static const struct {
 	const char *name;
@@ -144,141 +140,6 @@ void forward_set_state(struct forward *f, enum forward_state to)
 	deadline_for(f, to);
 }
 
-/* --- halves ----------------------------------------------------------------- */
-
-void forward_consume(struct forward_half *h, size_t n)
-{
-	if (n == 0)
-		return;
-	buf_consume(&h->in, n);
-	h->seen = 0;
-}
-
-static void half_fail(struct forward_half *h)
-{
-	h->eof = true;
-	h->broken = true;
-}
-
-/* One read; what it brought is in @h->in, @h->eof and @h->broken. */
-static void half_fill(struct forward_half *h)
-{
-	size_t room = FORWARD_BUF - h->in.n;
-	ssize_t n;
-
-	if (room == 0 || h->eof)
-		return;
-	room = MIN(room, MAX(READ_CHUNK, h->in.cap - h->in.n));
-	if (buf_reserve(&h->in, room) < 0) {
-		half_fail(h);
-		return;
-	}
-	n = recv(h->fd, h->in.p + h->in.n, room, 0);
-	if (n > 0) {
-		h->in.n += (size_t)n;
-		h->bytes_in += (uint64_t)n;
-	} else if (n == 0) {
-		h->eof = true;
-	} else if (errno != EAGAIN && errno != EINTR) {
-		half_fail(h);
-	}
-}
-
-/* Send what can be sent; true: some was. */
-static bool half_flush(struct forward_half *h)
-{
-	ssize_t n;
-
-	if (h->fd < 0 || h->out.n == 0)
-		return false;
-	n = h->deaf ? -1 : send(h->fd, h->out.p, h->out.n, MSG_NOSIGNAL);
-	if (n > 0) {
-		buf_consume(&h->out, (size_t)n);
-		h->bytes_out += (uint64_t)n;
-		return true;
-	}
-	if (!h->deaf && (errno == EAGAIN || errno == EINTR))
-		return false;
-	h->deaf = true;
-	buf_reset(&h->out);
-	return true;
-}
-
-/* Between requests nothing is held but what the client already sent. */
-static void half_trim(struct forward_half *h)
-{
-	if (h->in.n == 0)
-		buf_done(&h->in);
-	if (h->out.n == 0)
-		buf_done(&h->out);
-}
-
-/* Watch for what is wanted of @h; false: it cannot be, and counts as lost. */
-static bool half_arm(struct forward_half *h, enum half_reading reading,
-		     unsigned idle_ms)
-{
-	const struct timeval tv = {
-		.tv_sec = idle_ms / 1000, .tv_usec = idle_ms % 1000 * 1000,
-	};
-	bool writing = h->out.n > 0 && !h->deaf, armed = true;
-
-	if (h->eof || h->in.n >= FORWARD_BUF)
-		reading = READ_OFF;
-	if (reading != h->reading) {
-		event_del(h->rd);
-		if (reading != READ_OFF &&
-		    event_add(h->rd, reading == READ_IDLE ? &tv : NULL) < 0) {
-			half_fail(h);
-			armed = false;
-		}
-		h->reading = (uint8_t)reading;
-	}
-	if (writing != h->writing) {
-		if (!writing)
-			event_del(h->wr);
-		else if (event_add(h->wr, NULL) < 0)
-			armed = false;
-		h->deaf = !armed || h->deaf;
-		h->writing = writing;
-	}
-	return armed;
-}
-
-static void half_disarm(struct forward_half *h)
-{
-	if (h->rd)
-		event_free(h->rd);
-	if (h->wr)
-		event_free(h->wr);
-	h->rd = NULL;
-	h->wr = NULL;
-	h->reading = READ_OFF;
-	h->writing = false;
-}
-
-static void half_done(struct forward_half *h)
-{
-	half_disarm(h);
-	buf_done(&h->in);
-	buf_done(&h->out);
-}
-
-static void half_init(struct forward_half *h, int fd)
-{
-	*h = (struct forward_half){
-		.fd = fd,
-		.in = BUF_INIT(FORWARD_BUF), .out = BUF_INIT(FORWARD_OUT_MAX),
-	};
-}
-
-static int half_events(struct forward *f, struct forward_half *h,
-		       event_callback_fn rd, event_callback_fn wr)
-{
-	h->rd = event_new(f->base, h->fd, EV_READ | EV_PERSIST, rd, f);
-	h->wr = event_new(f->base, h->fd, EV_WRITE | EV_PERSIST, wr, f);
-	return h->rd && h->wr ? 0 : -ENOMEM;
-}
-
 /* --- the net half ----------------------------------------------------------- */
 
 void forward_net_close(struct forward *f, enum reason why)
@@ -287,10 +148,10 @@ void forward_net_close(struct forward *f, enum reason why)
 
 	if (f->net.fd < 0)
 		return;
-	half_disarm(&f->net);
+	forward_half_disarm(&f->net);
 	close(f->net.fd);
-	half_done(&f->net);
-	half_init(&f->net, -1);
+	forward_half_done(&f->net);
+	forward_half_init(&f->net, -1);
 	f->ops->net_closed(f->arg, why, up, down);
 }
 
@@ -344,7 +205,7 @@ static void dial_take(struct forward *f)
 {
 	if (f->state != FORWARD_DIAL || !f->dial_over || f->dial_fd < 0)
 		return;
-	half_init(&f->net, f->dial_fd);
+	forward_half_init(&f->net, f->dial_fd);
 	f->dial_fd = -1;
 	f->net_target = f->x.target;
 	f->net_keep = false;
@@ -426,7 +287,8 @@ static bool dial_step(struct forward *f)
 		return true;
 	}
 	dial_take(f);
-	if (half_events(f, &f->net, net_read_cb, net_write_cb) < 0) {
+	if (forward_half_watch(&f->net, f->base, net_read_cb,
+			       net_write_cb, f) < 0) {
 		forward_net_close(f, REASON_MEMORY_EXCEEDED);
 		forward_refuse(f, REASON_MEMORY_EXCEEDED, 0);
 		return true;
@@ -458,7 +320,7 @@ static bool drain_step(struct forward *f)
 
 	result = rewrite_body(&f->x.up, buf_str(&f->app.in), HTTP1_NO_BODY,
 			      NULL, 0, &used);
-	forward_consume(&f->app, used);
+	forward_half_consume(&f->app, used);
 	f->discarded += used;
 	if (result == HTTP1_DONE)
 		forward_next(f);
@@ -475,7 +337,7 @@ static bool flush_step(struct forward *f)
 	if (f->app.out.n > 0)
 		return false;
 	if (f->app.deaf || f->app.broken || f->end_reset ||
-	    shutdown(f->app.fd, SHUT_WR) < 0)
+	    !forward_half_shut(&f->app))
 		forward_end(f, f->end_why, f->end_reset);
 	else
 		forward_set_state(f, FORWARD_LINGER);
@@ -486,7 +348,7 @@ static bool linger_step(struct forward *f)
 {
 	size_t n = f->app.in.n;
 
-	forward_consume(&f->app, n);
+	forward_half_consume(&f->app, n);
 	f->discarded += n;
 	if (!f->app.eof && f->discarded <= LINGER_BYTES_MAX)
 		return false;
@@ -524,13 +386,13 @@ static void forward_arm(struct forward *f)
 	bool armed;
 
 	if (f->state == FORWARD_HEAD) {
-		half_trim(&f->app);
-		half_trim(&f->net);
+		forward_half_trim(&f->app);
+		forward_half_trim(&f->net);
 	}
-	armed = half_arm(&f->app, READ_ON, 0);
+	armed = forward_half_arm(&f->app, READ_ON, 0);
 	if (f->net.fd >= 0 &&
-	    !half_arm(&f->net, f->state == FORWARD_HEAD ? READ_IDLE : READ_ON,
-		      f->limits.net_idle_ms))
+	    !forward_half_arm(&f->net, f->state == FORWARD_HEAD ?
+			      READ_IDLE : READ_ON, f->limits.net_idle_ms))
 		armed = false;
 	if (!armed)
 		event_active(f->kick, 0, 0);
@@ -543,8 +405,8 @@ static void forward_leave(struct forward *f)
 
 	event_del(f->timer);
 	event_del(f->kick);
-	half_disarm(&f->app);
-	half_disarm(&f->net);
+	forward_half_disarm(&f->app);
+	forward_half_disarm(&f->net);
 	if (f->state == FORWARD_ENDED) {
 		f->ops->finish(f->arg, f->end_why, f->end_reset);
 		return;
@@ -567,12 +429,12 @@ static void forward_run(struct forward *f)
 		changed = forward_step(f);
 		if (is_over(f))
 			break;
-		if (half_flush(&f->app)) {
+		if (forward_half_flush(&f->app)) {
 			changed = true;
 			if (f->state == FORWARD_FLUSH)
 				deadline_for(f, f->state);
 		}
-		if (half_flush(&f->net))
+		if (forward_half_flush(&f->net))
 			changed = true;
 	}
 	if (is_over(f))
@@ -625,7 +487,7 @@ static void app_read_cb(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	half_fill(&f->app);
+	forward_half_fill(&f->app);
 	forward_run(f);
 }
 
@@ -637,7 +499,7 @@ static void net_read_cb(evutil_socket_t fd, short what, void *arg)
 	if (what & EV_TIMEOUT)	/* armed between requests only */
 		forward_net_close(f, REASON_CLIENT_CLOSED);
 	else
-		half_fill(&f->net);
+		forward_half_fill(&f->net);
 	forward_run(f);
 }
 
@@ -690,11 +552,12 @@ static int forward_init(struct forward *f, const struct forward_config *c)
 	f->limits.net_idle_ms = or_default(c->limits.net_idle_ms, NET_IDLE_MS);
 	f->limits.linger_ms = or_default(c->limits.linger_ms, LINGER_MS);
 	f->request = BUF_INIT(HTTP1_HEAD_MAX + REWRITE_EXTRA_MAX);
-	half_init(&f->app, c->app);
+	forward_half_init(&f->app, c->app);
 	f->timer = evtimer_new(c->base, timer_cb, f);
 	f->kick = event_new(c->base, -1, 0, kick_cb, f);
 	if (!f->timer || !f->kick ||
-	    half_events(f, &f->app, app_read_cb, app_write_cb) < 0 ||
+	    forward_half_watch(&f->app, c->base, app_read_cb,
+			       app_write_cb, f) < 0 ||
 	    buf_add_str(&f->app.in, c->early) < 0)
 		return -ENOMEM;
 	deadline_for(f, FORWARD_HEAD);
@@ -714,7 +577,7 @@ int forward_start(const struct forward_config *config, struct forward **ret)
 		return -ENOMEM;
 	f->magic = FORWARD_MAGIC;
 	f->dial_fd = -1;
-	half_init(&f->net, -1);
+	forward_half_init(&f->net, -1);
 	err = forward_init(f, config);
 	if (err < 0) {
 		forward_free(f);
@@ -754,7 +617,7 @@ void forward_cut(struct forward *f, enum reason why)
 	forward_record(f, RECORD_ERROR, why);
 	forward_net_close(f, why);
 	forward_set_state(f, FORWARD_ENDED);
-	half_disarm(&f->app);
+	forward_half_disarm(&f->app);
 	event_del(f->kick);
 }
 
@@ -797,8 +660,8 @@ void forward_free(struct forward *f)
 		return;
 	REQUIRE(f->magic == FORWARD_MAGIC);
 	f->magic = 0;
-	half_done(&f->app);
-	half_done(&f->net);
+	forward_half_done(&f->app);
+	forward_half_done(&f->net);
 	if (f->dial_fd >= 0)
 		close(f->dial_fd);
 	if (f->net.fd >= 0)

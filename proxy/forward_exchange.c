@@ -460,7 +460,7 @@ void forward_admit(struct forward *f)
 
 	exchange_begin(f);
 	why = judge_request(f, &status);
-	forward_consume(&f->app, f->head.bytes);
+	forward_half_consume(&f->app, f->head.bytes);
 	if (why != REASON_ALLOWED) {
 		forward_refuse(f, why, status);
 		return;
@@ -499,7 +499,7 @@ static bool pump_up(struct forward *f)
 		return false;
 	result = rewrite_body(&x->up, buf_str(&f->app.in), x->as_up, out,
 			      FORWARD_BUF, &used);
-	forward_consume(&f->app, used);
+	forward_half_consume(&f->app, used);
 	x->bytes_up += f->net.out.n - before;
 	if (result != HTTP1_BAD)
 		return used > 0;
@@ -533,7 +533,7 @@ static void become_tunnel(struct forward *f)
 		origin_failed(f, REASON_MEMORY_EXCEEDED);
 		return;
 	}
-	forward_consume(&f->net, f->head.bytes);
+	forward_half_consume(&f->net, f->head.bytes);
 	if (buf_add_str(&f->app.out, buf_str(&f->net.in)) < 0 ||
 	    buf_add_str(&f->net.out, buf_str(&f->app.in)) < 0) {
 		forward_record(f, RECORD_ERROR, REASON_MEMORY_EXCEEDED);
@@ -554,7 +554,7 @@ static void interim_answer(struct forward *f)
 		origin_failed(f, REASON_MEMORY_EXCEEDED);
 		return;
 	}
-	forward_consume(&f->net, f->head.bytes);
+	forward_half_consume(&f->net, f->head.bytes);
 }
 
 static void final_answer(struct forward *f)
@@ -572,7 +572,7 @@ static void final_answer(struct forward *f)
 	x->status = f->head.status;
 	f->net_keep = f->head.keep_alive;
 	http1_body_init(&x->down, &f->head, true);
-	forward_consume(&f->net, f->head.bytes);
+	forward_half_consume(&f->net, f->head.bytes);
 }
 
 static void answer_head(struct forward *f)
@@ -664,7 +664,7 @@ static bool pump_down(struct forward *f)
 
 	result = rewrite_body(&x->down, buf_str(&f->net.in), x->as_down,
 			      &f->app.out, FORWARD_BUF, &used);
-	forward_consume(&f->net, used);
+	forward_half_consume(&f->net, used);
 	x->bytes_down += f->app.out.n - before;
 	if (result == HTTP1_DONE)
 		exchange_over(f);

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * forward_int.h - what the two files of the HTTP engine share
+ * forward_int.h - what the files of the HTTP engine share
  *
- * forward.c has the states, the events and the bytes; forward_exchange.c has
- * one request: its judgement, its refusal, its answer and its record.
+ * forward.c has the states and the events; forward_half.c a socket with its
+ * buffers; forward_exchange.c one request: its judgement, its refusal, its
+ * answer and its record.
  */
 #ifndef PROXY_FORWARD_INT_H
 #define PROXY_FORWARD_INT_H
+
+#include <event2/event.h>
 
 #include "base/buf.h"
 #include "proxy/forward.h"
 #include "proxy/http1.h"
 #include "proxy/rewrite.h"
-
-struct event;
 
 /* Bytes that wait for a peer: what is pumped stops at FORWARD_BUF, a whole
  * rewritten head still fits behind that, and behind a 101 what the other side
@@ -36,11 +37,14 @@ enum forward_state {
 	FORWARD_STATES
 };
 
+/* How a half is read: not, as it comes, or with a limit on its silence. */
+enum forward_reading { READ_OFF, READ_ON, READ_IDLE };
+
 /* One socket with its buffers; app and net are twins. */
 struct forward_half {
 	int fd;			/* app: borrowed; net: ours, -1 none */
 	struct event *rd, *wr;
-	uint8_t reading;	/* enum half_reading: how @rd is armed */
+	uint8_t reading;	/* enum forward_reading: how @rd is armed */
 	bool writing;		/* @wr is armed */
 	bool eof;		/* nothing more comes from it */
 	bool broken;		/* by a reset or another error, not a FIN */
@@ -121,7 +125,30 @@ void forward_close_after_flush(struct forward *f, enum reason why, bool reset);
 /* The exchange is over and the connection goes on. */
 void forward_next(struct forward *f);
 void forward_dial(struct forward *f);
-void forward_consume(struct forward_half *h, size_t n);
+
+/* --- forward_half.c ----------------------------------------------------------- */
+
+void forward_half_init(struct forward_half *h, int fd);
+void forward_half_done(struct forward_half *h);	/* the descriptor stays */
+NODISCARD int forward_half_watch(struct forward_half *h,
+				 struct event_base *base, event_callback_fn rd,
+				 event_callback_fn wr, void *arg);
+/* No event comes any more. */
+void forward_half_disarm(struct forward_half *h);
+/* Watch for what is wanted of @h; false: it cannot be, and counts as lost. */
+NODISCARD bool forward_half_arm(struct forward_half *h,
+				enum forward_reading reading,
+				unsigned idle_ms);
+/* One read; what it brought is in @h->in, @h->eof and @h->broken. */
+void forward_half_fill(struct forward_half *h);
+/* Bytes of @h->in that are done with. */
+void forward_half_consume(struct forward_half *h, size_t n);
+/* Send what can be sent; true: some was. */
+bool forward_half_flush(struct forward_half *h);
+/* Say that no more comes; false: there is nobody to hear it. */
+NODISCARD bool forward_half_shut(struct forward_half *h);
+/* Between requests nothing is held but what the client already sent. */
+void forward_half_trim(struct forward_half *h);
 
 /* --- forward_exchange.c ------------------------------------------------------- */
 

@@ -67,7 +67,7 @@ sbin_PROGRAMS += %D%/penstockd
 # The parsers and the HTTP engine.
 %C%_libproxy_a_SOURCES += \
 	%D%/forward.c %D%/forward.h \
-	%D%/forward_exchange.c %D%/forward_int.h \
+	%D%/forward_exchange.c %D%/forward_half.c %D%/forward_int.h \
 	%D%/rewrite.c %D%/rewrite.h \
 	%D%/http1.c %D%/http1.h %D%/http1_body.c %D%/http1_target.c \
 	%D%/refusal.c %D%/refusal.h \

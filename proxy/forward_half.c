@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * forward_half.c - one socket of the HTTP engine with its two buffers
+ *
+ * The only file of the engine that touches a descriptor: what is read stands in
+ * @in, what is to be sent in @out, both bounded, and an end or a failure is a
+ * flag that the engine's steps look at.  A half is read in its callback only,
+ * one read each; a buffer that is full stops the reading.
+ */
+#include <errno.h>
+#include <sys/socket.h>
+
+#include <event2/event.h>
+
+#include "proxy/forward_int.h"
+
+#define READ_CHUNK		16384u
+
+void forward_half_consume(struct forward_half *h, size_t n)
+{
+	if (n == 0)
+		return;
+	buf_consume(&h->in, n);
+	h->seen = 0;
+}
+
+static void half_fail(struct forward_half *h)
+{
+	h->eof = true;
+	h->broken = true;
+}
+
+void forward_half_fill(struct forward_half *h)
+{
+	size_t room = FORWARD_BUF - h->in.n;
+	ssize_t n;
+
+	if (room == 0 || h->eof)
+		return;
+	room = MIN(room, MAX(READ_CHUNK, h->in.cap - h->in.n));
+	if (buf_reserve(&h->in, room) < 0) {
+		half_fail(h);
+		return;
+	}
+	n = recv(h->fd, h->in.p + h->in.n, room, 0);
+	if (n > 0) {
+		h->in.n += (size_t)n;
+		h->bytes_in += (uint64_t)n;
+	} else if (n == 0) {
+		h->eof = true;
+	} else if (errno != EAGAIN && errno != EINTR) {
+		half_fail(h);
+	}
+}
+
+bool forward_half_flush(struct forward_half *h)
+{
+	ssize_t n;
+
+	if (h->fd < 0 || h->out.n == 0)
+		return false;
+	n = h->deaf ? -1 : send(h->fd, h->out.p, h->out.n, MSG_NOSIGNAL);
+	if (n > 0) {
+		buf_consume(&h->out, (size_t)n);
+		h->bytes_out += (uint64_t)n;
+		return true;
+	}
+	if (!h->deaf && (errno == EAGAIN || errno == EINTR))
+		return false;
+	h->deaf = true;
+	buf_reset(&h->out);
+	return true;
+}
+
+void forward_half_trim(struct forward_half *h)
+{
+	if (h->in.n == 0)
+		buf_done(&h->in);
+	if (h->out.n == 0)
+		buf_done(&h->out);
+}
+
+bool forward_half_arm(struct forward_half *h, enum forward_reading reading,
+		      unsigned idle_ms)
+{
+	const struct timeval tv = {
+		.tv_sec = idle_ms / 1000, .tv_usec = idle_ms % 1000 * 1000,
+	};
+	bool writing = h->out.n > 0 && !h->deaf, armed = true;
+
+	if (h->eof || h->in.n >= FORWARD_BUF)
+		reading = READ_OFF;
+	if (reading != h->reading) {
+		event_del(h->rd);
+		if (reading != READ_OFF &&
+		    event_add(h->rd, reading == READ_IDLE ? &tv : NULL) < 0) {
+			half_fail(h);
+			armed = false;
+		}
+		h->reading = (uint8_t)reading;
+	}
+	if (writing != h->writing) {
+		if (!writing)
+			event_del(h->wr);
+		else if (event_add(h->wr, NULL) < 0)
+			armed = false;
+		h->deaf = !armed || h->deaf;
+		h->writing = writing;
+	}
+	return armed;
+}
+
+void forward_half_disarm(struct forward_half *h)
+{
+	if (h->rd)
+		event_free(h->rd);
+	if (h->wr)
+		event_free(h->wr);
+	h->rd = NULL;
+	h->wr = NULL;
+	h->reading = READ_OFF;
+	h->writing = false;
+}
+
+void forward_half_done(struct forward_half *h)
+{
+	forward_half_disarm(h);
+	buf_done(&h->in);
+	buf_done(&h->out);
+}
+
+void forward_half_init(struct forward_half *h, int fd)
+{
+	*h = (struct forward_half){
+		.fd = fd,
+		.in = BUF_INIT(FORWARD_BUF), .out = BUF_INIT(FORWARD_OUT_MAX),
+	};
+}
+
+int forward_half_watch(struct forward_half *h, struct event_base *base,
+		       event_callback_fn rd, event_callback_fn wr, void *arg)
+{
+	h->rd = event_new(base, h->fd, EV_READ | EV_PERSIST, rd, arg);
+	h->wr = event_new(base, h->fd, EV_WRITE | EV_PERSIST, wr, arg);
+	return h->rd && h->wr ? 0 : -ENOMEM;
+}
+
+bool forward_half_shut(struct forward_half *h)
+{
+	return shutdown(h->fd, SHUT_WR) == 0;
+}
