@@ -71,4 +71,5 @@ sbin_PROGRAMS += %D%/penstockd
 	%D%/rewrite.c %D%/rewrite.h \
 	%D%/http1.c %D%/http1.h %D%/http1_body.c %D%/http1_target.c \
 	%D%/refusal.c %D%/refusal.h \
-	%D%/sniff.c %D%/sniff.h
+	%D%/sniff.c %D%/sniff.h \
+	%D%/socks.c %D%/socks.h

@@ -34,6 +34,13 @@ TESTS += %D%/sniff_test
 %C%_sniff_test_LDADD = proxy/libproxy.a rules/librules.a base/libbase.a \
 	$(RULES_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
 
+check_PROGRAMS += %D%/socks_test
+TESTS += %D%/socks_test
+%C%_socks_test_SOURCES = %D%/socks_test.c
+%C%_socks_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_socks_test_LDADD = proxy/libproxy.a rules/librules.a base/libbase.a \
+	$(RULES_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
+
 forward_tests = %D%/forward_test %D%/forward_refusal_test %D%/forward_end_test
 FORWARD_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(EVENT_CFLAGS)
 FORWARD_LDADD = proxy/libproxy.a rules/librules.a base/libbase.a \
