@@ -80,6 +80,7 @@ static const char *const via_words[] = {
 	[RECORD_VIA_CONNECT]     = "connect",
 	[RECORD_VIA_FORWARD]     = "forward",
 	[RECORD_VIA_TRANSPARENT] = "transparent",
+	[RECORD_VIA_SOCKS]       = "socks",
 	[RECORD_VIA_DNS]         = "dns",
 	[RECORD_VIA_FIREWALL]    = "firewall",
 };

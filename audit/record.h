@@ -52,6 +52,7 @@ enum record_via {
 	RECORD_VIA_CONNECT,
 	RECORD_VIA_FORWARD,	/* absolute-form HTTP */
 	RECORD_VIA_TRANSPARENT,
+	RECORD_VIA_SOCKS,
 	RECORD_VIA_DNS,
 	RECORD_VIA_FIREWALL,	/* seen by the sandbox's own nftables */
 };

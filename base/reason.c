@@ -209,8 +209,16 @@ static const struct reason_info reasons[] = {
 	[REASON_TLS_ON_PLAIN_PORT] = {
 		"tls_on_plain_port", REASON_REQUEST, 400,
 		"http_request_error", SOCKS_FAILURE, EDE_OTHER,
-		"TLS was spoken where a plain HTTP proxy request is "
+		"TLS was spoken where a plain request to the proxy is "
 		"expected" },
+	[REASON_HTTP_ON_SOCKS_PORT] = {
+		"http_on_socks_port", REASON_REQUEST, 400,
+		"http_request_error", SOCKS_FAILURE, EDE_OTHER,
+		"HTTP was spoken on the port of the SOCKS proxy" },
+	[REASON_SOCKS_ON_HTTP_PORT] = {
+		"socks_on_http_port", REASON_REQUEST, 0,
+		NULL, SOCKS_FAILURE, EDE_OTHER,
+		"SOCKS was spoken on the port of the HTTP proxy" },
 	[REASON_HEADER_TIMEOUT] = {
 		"header_timeout", REASON_REQUEST, 408,
 		"http_request_error", SOCKS_FAILURE, EDE_OTHER,
@@ -289,7 +297,7 @@ static const struct reason_info reasons[] = {
 		"the destination did not answer in time" },
 	[REASON_CONNECT_UNREACHABLE] = {
 		"connect_unreachable", REASON_NETWORK, 502,
-		"destination_ip_unroutable", SOCKS_NET_UNREACH, EDE_OTHER,
+		"destination_ip_unroutable", SOCKS_HOST_UNREACH, EDE_OTHER,
 		"the network has no route to the destination" },
 	[REASON_CONNECT_FAILED] = {
 		"connect_failed", REASON_NETWORK, 502,

@@ -12,6 +12,7 @@
  *
  *	START -+-> HEAD ---+-> DIAL --> HELLO --> RELAY		CONNECT
  *	       |           +-> HTTP --> RELAY			absolute-form
+ *	       +-> SOCKS --> DIAL, and on as a CONNECT		SOCKS
  *	       +-> HELLO ----> DIAL --> RELAY			transparent TLS
  *	       +-> HTTP					transparent HTTP
  *	       +-> DIAL -----> RELAY			the rest, at once
@@ -19,17 +20,20 @@
  *
  *   from       to        because
  *   START      HEAD      accepted on the explicit proxy
+ *   START      SOCKS     accepted on the SOCKS port
  *   START      HELLO     the rule says TLS, or only a ClientHello can name it
  *   START      HTTP      the rule says HTTP: the engine judges each request
  *   START      DIAL      the rule leaves the bytes alone: server-first works
  *   HEAD       DIAL      a CONNECT that the rules permit
  *   HEAD       HTTP      anything but CONNECT
+ *   SOCKS      DIAL      a request that the rules permit
  *   HELLO      DIAL      SNI agrees, and nobody has been dialled; or the
  *                        policy changed, and leaves the bytes alone now
  *   HELLO      HTTP      the policy changed, and says HTTP now
- *   HELLO      RELAY     ... inside a CONNECT, whose origin is connected
- *   DIAL       HELLO     connected, the 200 is sent, the rule says TLS
- *   DIAL       HTTP      connected, the 200 is sent, the rule says HTTP
+ *   HELLO      RELAY     ... inside a tunnel, whose origin is connected
+ *   DIAL       HELLO     connected, who asked for a tunnel was told, the rule
+ *                        says TLS
+ *   DIAL       HTTP      the same, and the rule says HTTP
  *   DIAL       RELAY     connected
  *   HTTP       RELAY     a WebSocket was agreed on
  *   any        LISTEN    refused, and the program may say in which protocol
@@ -71,9 +75,10 @@ static const struct {
 	const char *name;
 	uint32_t next;		/* states that may follow, as bits */
 } conn_states[] = {
-	[CONN_START] = { "start", MAY(HEAD) | MAY(HELLO) | MAY(HTTP) |
-				  MAY(DIAL) | MAY_END },
+	[CONN_START] = { "start", MAY(HEAD) | MAY(SOCKS) | MAY(HELLO) |
+				  MAY(HTTP) | MAY(DIAL) | MAY_END },
 	[CONN_HEAD] = { "head", MAY(DIAL) | MAY(HTTP) | MAY_END },
+	[CONN_SOCKS] = { "socks", MAY(DIAL) | MAY_END },
 	[CONN_HELLO] = { "hello", MAY(DIAL) | MAY(HTTP) | MAY(RELAY) |
 				  MAY_END },
 	[CONN_DIAL] = { "dial", MAY(HELLO) | MAY(HTTP) | MAY(RELAY) |
@@ -101,7 +106,8 @@ static void conn_check(const struct conn *c)
 	REQUIRE(c->net < 0 || c->opened);
 	if (c->state == CONN_RELAY)
 		REQUIRE(c->net >= 0);
-	if (c->state == CONN_HEAD || c->state == CONN_START)
+	if (c->state == CONN_HEAD || c->state == CONN_SOCKS ||
+	    c->state == CONN_START)
 		REQUIRE(c->net < 0);
 }
 
@@ -178,6 +184,9 @@ static void conn_on_readable(struct conn *c)
 	case CONN_HEAD:
 		conn_on_head(c, end);
 		break;
+	case CONN_SOCKS:
+		conn_on_socks(c, end);
+		break;
 	case CONN_HELLO:
 		conn_on_hello(c, end);
 		break;
@@ -201,6 +210,7 @@ static void conn_on_timeout(struct conn *c)
 {
 	switch (c->state) {
 	case CONN_HEAD:
+	case CONN_SOCKS:
 		conn_refuse(c, REASON_HEADER_TIMEOUT);
 		break;
 	case CONN_HELLO:

@@ -20,6 +20,8 @@ struct conn;
 void conn_start_transparent(struct sandbox *s, int fd);
 /* A connection accepted on the explicit proxy's listener.  Takes @fd. */
 void conn_start_explicit(struct sandbox *s, int fd);
+/* A connection accepted on the SOCKS port.  Takes @fd. */
+void conn_start_socks(struct sandbox *s, int fd);
 
 /* Mark as ended with a reason; freed after this turn of the loop. */
 void conn_end(struct conn *c, enum reason why);

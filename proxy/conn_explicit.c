@@ -9,7 +9,6 @@
  * first (TUN-04).
  */
 #include "proxy/conn.h"
-#include "proxy/conn_names.h"
 #include "proxy/conn_own.h"
 #include "proxy/http1.h"
 
@@ -50,12 +49,7 @@ static enum reason connect_judge(struct conn *c, const struct http1_head *head)
 	why = connect_fault(head, &t);
 	if (why != REASON_ALLOWED)
 		return why;
-	if (meant == REASON_ALLOWED)
-		meant = conn_names_connect(c);
-	if (meant != REASON_ALLOWED)
-		return meant;
-	conn_target_judge(c, &c->target, &c->answer);
-	return rules_passes(&c->answer) ? REASON_ALLOWED : c->answer.reason;
+	return conn_judge_tunnel(c, meant);
 }
 
 static void on_connect(struct conn *c, const struct http1_head *head)
@@ -92,6 +86,10 @@ void conn_on_head(struct conn *c, bool end)
 	struct http1_head head;
 	int connect = is_connect(buf_str(&c->in));
 
+	if (conn_socks_begins(c)) {
+		conn_refuse(c, REASON_SOCKS_ON_HTTP_PORT);
+		return;
+	}
 	if (connect < 0) {
 		conn_quiet(c);
 		conn_start_http(c);

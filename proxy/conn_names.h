@@ -44,7 +44,7 @@ enum reason conn_names_settle(const struct conn *c, struct conn_target *t,
 			      struct id *ret_dns);
 
 /*
- * The same of a CONNECT's literal: where candidates are of a protocol that
+ * The same of a literal in a CONNECT, or in SOCKS: where candidates are of a protocol that
  * shows a name, the bytes inside the tunnel may pick one that passes.
  */
 enum reason conn_names_connect(struct conn *c);

@@ -11,8 +11,6 @@
 #include "proxy/relay.h"
 #include "proxy/worker.h"
 
-#define ESTABLISHED	STR("HTTP/1.1 200 OK\r\n\r\n")
-
 /*
  * The first address that passed: from here on the flow is on record.  With an
  * address another rule may decide than without; it must not demand more of the
@@ -31,19 +29,29 @@ static enum reason on_permit(void *arg, const struct ip_endpoint *dst,
 						  REASON_AUDIT_UNAVAILABLE;
 }
 
-/* The origin is there: CONNECT hears of it, then the rule's protocol. */
+/* What the client of a tunnel waits for. */
+static struct str established(const struct conn *c, char out[SOCKS_ANSWER_MAX])
+{
+	return c->via == RECORD_VIA_SOCKS ? conn_socks_granted(c, out) :
+					    STR("HTTP/1.1 200 OK\r\n\r\n");
+}
+
+/* The origin is there: the client of a tunnel hears of it, then the rule's
+ * protocol. */
 static void on_connected(struct conn *c)
 {
+	char out[SOCKS_ANSWER_MAX];
+
 	conn_quiet(c);
-	if (c->via != RECORD_VIA_CONNECT) {
+	if (!conn_is_tunnel(c)) {
 		conn_start_relay(c, buf_str(&c->in), STR_NONE);
 		return;
 	}
 	if (c->speech == SPEECH_OPAQUE) {
-		conn_start_relay(c, buf_str(&c->in), ESTABLISHED);
+		conn_start_relay(c, buf_str(&c->in), established(c, out));
 		return;
 	}
-	if (!conn_send(c, ESTABLISHED)) {
+	if (!conn_send(c, established(c, out))) {
 		conn_finish(c, REASON_CLIENT_RESET, true);
 		return;
 	}

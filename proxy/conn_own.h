@@ -7,6 +7,7 @@
  *	conn_names.c		the names that a real address may stand for
  *	conn_transparent.c	what did the program ask for, and may it?
  *	conn_explicit.c		the same of a CONNECT
+ *	conn_socks.c		the same of a SOCKS request
  *	conn_hello.c		do the first bytes agree? (TLS)
  *	conn_net.c		dialling, and the tunnel
  *	conn_http.c		what the HTTP engine asks of us
@@ -31,6 +32,7 @@
 #include "base/reason.h"
 #include "proxy/conn.h"
 #include "proxy/sandbox.h"
+#include "proxy/socks.h"
 #include "rules/host_name.h"
 #include "rules/rules.h"
 
@@ -43,7 +45,7 @@ struct relay;
 
 #define CONN_MAGIC		0x434f4e4eu	/* "CONN" */
 
-/* For a whole CONNECT head, and for the first bytes of TLS. */
+/* For a whole CONNECT head, all of SOCKS, and the first bytes of TLS. */
 #define CONN_HEAD_MS		60000
 /* A refused program may say in which protocol it wants to hear it. */
 #define CONN_LISTEN_MS		2000
@@ -57,6 +59,7 @@ struct relay;
 enum conn_state {
 	CONN_START,
 	CONN_HEAD,
+	CONN_SOCKS,
 	CONN_HELLO,
 	CONN_DIAL,
 	CONN_HTTP,
@@ -77,6 +80,19 @@ struct conn_target {
 	uint16_t port;
 };
 
+/* The message of SOCKS that is awaited. */
+enum conn_socks_step {
+	CONN_SOCKS_GREETING,
+	CONN_SOCKS_LOGIN,
+	CONN_SOCKS_REQUEST,
+};
+
+struct conn_socks {
+	uint8_t version;		/* 0: nothing of it was said */
+	uint8_t reply;			/* to say instead of the reason's; or 0 */
+	enum conn_socks_step step;
+};
+
 struct conn {
 	uint32_t magic;
 	enum conn_state state;
@@ -93,10 +109,11 @@ struct conn {
 	struct rules_answer answer;	/* the last judgement of it */
 	enum rules_speech speech;	/* what is demanded of the first bytes */
 	bool by_first_bytes;		/* only they can name what is meant */
-	bool established;		/* the 200 to a CONNECT was sent */
+	bool established;		/* who asked for a tunnel was told */
 	bool rules_changed;		/* while it was being dialled */
 	struct name_pin *pin;		/* held: the address that was asked for
 					 * is the name's; or NULL */
+	struct conn_socks socks;
 	enum reason why;		/* of a refusal that is being told */
 
 	struct id id, dns;		/* of the flow, of its DNS answer */
@@ -156,6 +173,9 @@ struct rules_question conn_target_question(const struct conn *c,
 					   const struct conn_target *t);
 void conn_target_judge(const struct conn *c, const struct conn_target *t,
 		       struct rules_answer *ret);
+/* A CONNECT or a SOCKS request for c->target, of which conn_target_set() said
+ * @meant: settles its name, and judges it. */
+enum reason conn_judge_tunnel(struct conn *c, enum reason meant);
 bool conn_target_eq(const struct conn_target *a, const struct conn_target *b);
 /* The protocol of the rule that answered, else the port's own. */
 const struct rules_protocol *conn_protocol(const struct conn *c,
@@ -170,6 +190,7 @@ enum reason conn_judge_dialed(struct conn *c);
 
 /* More of @in came, or app is at its @end. */
 void conn_on_head(struct conn *c, bool end);		/* conn_explicit.c */
+void conn_on_socks(struct conn *c, bool end);		/* conn_socks.c */
 void conn_on_hello(struct conn *c, bool end);		/* conn_hello.c */
 void conn_on_dial_read(struct conn *c, bool end);	/* conn_net.c */
 void conn_on_listen(struct conn *c, bool end);		/* conn_refuse.c */
@@ -177,6 +198,18 @@ void conn_on_listen(struct conn *c, bool end);		/* conn_refuse.c */
 /* Judge what the program asked for, and go on as its protocol wants; from
  * START, and from HELLO when the policy changed. */
 void conn_begin_transparent(struct conn *c);		/* conn_transparent.c */
+
+/* Was it asked for in so many words, by somebody who waits for an answer? */
+static inline bool conn_is_tunnel(const struct conn *c)
+{
+	return c->via == RECORD_VIA_CONNECT || c->via == RECORD_VIA_SOCKS;
+}
+
+/* Does @in begin as SOCKS does?  Then a refusal speaks it, too. */
+bool conn_socks_begins(struct conn *c);			/* conn_socks.c */
+struct str conn_socks_granted(const struct conn *c, char out[SOCKS_ANSWER_MAX]);
+/* For c->why, in what the step that it is at has for that. */
+struct str conn_socks_refused(const struct conn *c, char out[SOCKS_ANSWER_MAX]);
 
 void conn_dial(struct conn *c);				/* conn_net.c */
 NODISCARD int conn_dial_target(struct conn *c);

@@ -3,6 +3,7 @@
  * conn_refuse.c - saying no in the client's own protocol
  *
  *	a CONNECT that has no 200 yet	an HTTP answer
+ *	SOCKS, until it is granted	what the step that it is at has for it
  *	bytes that are TLS		the alert access_denied, or another
  *	bytes that are HTTP		an HTTP answer
  *	nothing yet, where the port's	wait CONN_LISTEN_MS for some, to know in
@@ -59,12 +60,23 @@ static enum tell tell_tls(struct conn *c)
 		       TELL_NOW : TELL_NEVER;
 }
 
+static enum tell tell_socks(struct conn *c)
+{
+	char out[SOCKS_ANSWER_MAX];
+
+	return buf_add_str(&c->out, conn_socks_refused(c, out)) == 0 ?
+		       TELL_NOW : TELL_NEVER;
+}
+
 static enum tell tell(struct conn *c)
 {
 	struct str in = buf_str(&c->in);
 
 	/* Our own protocol, until the 200: then whatever the tunnel holds. */
-	if (!c->established && c->via != RECORD_VIA_TRANSPARENT)
+	if (!c->established && c->socks.version)
+		return tell_socks(c);
+	if (!c->established && c->via != RECORD_VIA_TRANSPARENT &&
+	    c->via != RECORD_VIA_SOCKS)
 		return tell_http(c);
 	if (in.n == 0)
 		return c->established || rules_protocol_by_port(

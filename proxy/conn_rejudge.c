@@ -8,9 +8,9 @@
  * an address stands for several names and nothing shows which is meant, they are
  * asked of all of them.
  *
- *	HEAD			nothing was asked for yet
+ *	HEAD, SOCKS		nothing was asked for yet
  *	HELLO			as at the beginning; what was read stays
- *	HELLO in a CONNECT	cut, or on as the rule's protocol wants now
+ *	HELLO in a tunnel	cut, or on as the rule's protocol wants now
  *	DIAL			refused, or dialled on under the new rules
  *	HTTP			the connection to the origin is cut, the program's
  *				goes on: its next request hears of the new policy
@@ -82,7 +82,7 @@ static enum rules_speech speech_now(const struct conn *c)
 /* Will the first bytes still say which of an address' names is meant? */
 static bool may_show_name(const struct conn *c)
 {
-	return c->via == RECORD_VIA_CONNECT && c->speech != SPEECH_OPAQUE &&
+	return conn_is_tunnel(c) && c->speech != SPEECH_OPAQUE &&
 	       speech_now(c) != SPEECH_OPAQUE;
 }
 
@@ -103,7 +103,7 @@ static enum reason judge_again(struct conn *c, const struct ip_addr *addr)
 
 /* --- each state ------------------------------------------------------------------ */
 
-/* A 200 went out, the origin is connected, the first bytes are awaited. */
+/* The client was told, the origin is connected, the first bytes are awaited. */
 static void rejudge_established(struct conn *c, enum reason why)
 {
 	if (judge_again(c, known_addr(c)) != REASON_ALLOWED) {
@@ -117,7 +117,7 @@ static void rejudge_established(struct conn *c, enum reason why)
 		conn_start_http(c);
 }
 
-/* A transparent flow was let in, or not, for its first bytes; a CONNECT's are
+/* A transparent flow was let in, or not, for its first bytes; a tunnel's are
  * still to come. */
 static void rejudge_dial(struct conn *c, enum reason why)
 {
@@ -126,7 +126,7 @@ static void rejudge_dial(struct conn *c, enum reason why)
 	enum reason now = judge_again(c, literal);
 	enum rules_speech speech = speech_now(c);
 
-	if (now == REASON_ALLOWED && c->via != RECORD_VIA_CONNECT &&
+	if (now == REASON_ALLOWED && !conn_is_tunnel(c) &&
 	    !speech_passes(c, speech))
 		now = REASON_PROTOCOL_NOT_ALLOWED;
 	if (now != REASON_ALLOWED) {
@@ -135,7 +135,7 @@ static void rejudge_dial(struct conn *c, enum reason why)
 		conn_refuse(c, c->opened ? why : now);
 		return;
 	}
-	if (c->via == RECORD_VIA_CONNECT)
+	if (conn_is_tunnel(c))
 		c->speech = speech;
 	c->rules_changed = true;
 	dial_set_rules(c->dial, c->rules);
@@ -185,7 +185,7 @@ static void rejudge_http(struct conn *c, enum reason why)
 	if (judge_http(c, known_addr(c)) == REASON_ALLOWED)
 		return;
 	if (c->net >= 0) {
-		/* Dialled for a CONNECT, and no request has come yet. */
+		/* Dialled for a tunnel, and no request has come yet. */
 		sock_reset(&c->net);
 		conn_record_end(c, why);
 	} else {
@@ -209,7 +209,7 @@ enum reason conn_judge_dialed(struct conn *c)
 	c->rules_changed = false;
 	now = c->state == CONN_HTTP ? judge_http(c, known_addr(c)) :
 				      judge_again(c, known_addr(c));
-	if (now == REASON_ALLOWED && c->via == RECORD_VIA_CONNECT &&
+	if (now == REASON_ALLOWED && conn_is_tunnel(c) &&
 	    c->state != CONN_HTTP)
 		c->speech = speech_now(c);
 	else if (now == REASON_ALLOWED && !speech_passes(c, speech_now(c)) &&
@@ -237,6 +237,7 @@ static void conn_rejudge(struct conn *c, enum reason why)
 		rejudge_relay(c, why);
 		break;
 	case CONN_HEAD:
+	case CONN_SOCKS:
 		break;
 	case CONN_START:
 	case CONN_LISTEN:

@@ -7,6 +7,7 @@
  * nothing, and is refused.  What a real address may stand for: conn_names.c.
  */
 #include "base/clock.h"
+#include "proxy/conn_names.h"
 #include "proxy/conn_own.h"
 #include "proxy/worker.h"
 #include "resolver/name_map.h"
@@ -79,6 +80,16 @@ void conn_target_judge(const struct conn *c, const struct conn_target *t,
 	const struct rules_question q = conn_target_question(c, t);
 
 	rules_judge(c->rules, &q, ret);
+}
+
+enum reason conn_judge_tunnel(struct conn *c, enum reason meant)
+{
+	if (meant == REASON_ALLOWED)
+		meant = conn_names_connect(c);
+	if (meant != REASON_ALLOWED)
+		return meant;
+	conn_target_judge(c, &c->target, &c->answer);
+	return rules_passes(&c->answer) ? REASON_ALLOWED : c->answer.reason;
 }
 
 bool conn_target_eq(const struct conn_target *a, const struct conn_target *b)

@@ -9,7 +9,7 @@ noinst_LIBRARIES += %D%/libproxy.a
 	%D%/conn_net.c %D%/conn_record.c %D%/conn_refuse.c \
 	%D%/conn_names.c %D%/conn_names.h \
 	%D%/conn_rejudge.c \
-	%D%/conn_target.c %D%/conn_transparent.c \
+	%D%/conn_socks.c %D%/conn_target.c %D%/conn_transparent.c \
 	%D%/dial.c %D%/dial.h \
 	%D%/relay.c %D%/relay.h %D%/relay_pool.c %D%/relay_pool.h \
 	%D%/sock.c %D%/sock.h

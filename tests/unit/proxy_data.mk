@@ -46,3 +46,10 @@ TESTS += %D%/conn_rejudge_test
 	%D%/conn_kit.h
 %C%_conn_rejudge_test_CPPFLAGS = $(%C%_conn_test_CPPFLAGS)
 %C%_conn_rejudge_test_LDADD = $(%C%_conn_test_LDADD)
+
+check_PROGRAMS += %D%/conn_socks_test
+TESTS += %D%/conn_socks_test
+%C%_conn_socks_test_SOURCES = %D%/conn_socks_test.c %D%/conn_kit.c \
+	%D%/conn_kit.h
+%C%_conn_socks_test_CPPFLAGS = $(%C%_conn_test_CPPFLAGS)
+%C%_conn_socks_test_LDADD = $(%C%_conn_test_LDADD)
