@@ -23,6 +23,7 @@
 #define DNS_QUERIES_MAX		256	/* questions that wait for the world */
 #define DNS_CONNS_MAX		64	/* TCP connections */
 #define DNS_TCP_IDLE_MS		10000
+#define DNS_TCP_OUT_MAX		(1u << 20)	/* bytes that TCP clients do not take */
 
 /* Constant, so that a life says nothing of who asked before. */
 #define DNS_DOOR_TTL_S		60
@@ -62,6 +63,7 @@ struct dns_door {
 	int tcp_idle_ms;		/* a connection without work is closed */
 	struct list conns;		/* struct dns_conn.node */
 	unsigned nconns;
+	size_t tcp_out;			/* bytes that wait for their clients */
 	struct list queries;		/* struct dns_query.node, those that wait */
 	unsigned nqueries;
 	struct dns_batch *batch;	/* while a UDP wake-up collects replies */

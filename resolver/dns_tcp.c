@@ -10,6 +10,11 @@
  * ahead is bounded: with CONN_PENDING_MAX questions under way, or CONN_OUT_FULL
  * bytes that the client does not take, reading stops.
  *
+ * What clients do not take is bounded for the door as a whole: beyond
+ * DNS_TCP_OUT_MAX the connection that has the most goes.  The kernel would take
+ * megabytes more for each, in memory of ours, and so is told how much it may.
+ * Room that one long reply needed is given back when it has left.
+ *
  * A client that shuts down its side still gets the replies it waits for; then
  * we close.  So does one that sends what is no question: from there on the
  * stream is not read.  A connection on which nothing is completed for
@@ -39,6 +44,8 @@
 #define CONN_OUT_MAX		(CONN_OUT_FULL + \
 				 (CONN_PENDING_MAX + 1) * (2 + DNS_MSG_MAX))
 #define CONN_READ		4096
+#define CONN_KEPT		4096	/* of room that is not in use */
+#define CONN_KERNEL		(32 << 10)	/* unsent or unread; it doubles it */
 #define ACCEPTS_A_WAKE		16
 #define ACCEPT_RETRY_MS		200
 
@@ -49,6 +56,7 @@ struct dns_conn {
 	int fd;
 	struct event rd, wr, idle;
 	struct buf in, out;
+	size_t counted;			/* of @out, in door->tcp_out */
 	struct list queries;		/* struct dns_client.conn_node */
 	unsigned pending;
 	bool eof;			/* the client sends no more */
@@ -60,6 +68,26 @@ struct dns_conn {
 };
 
 /* --- one connection -------------------------------------------------------- */
+
+/* What waits for the client is not what it was. */
+static void conn_count(struct dns_conn *c)
+{
+	c->door->tcp_out += c->out.n;
+	c->door->tcp_out -= c->counted;
+	c->counted = c->out.n;
+}
+
+/* Give back room of which little is in use. */
+static void trim(struct buf *b)
+{
+	struct buf less = BUF_INIT(b->max);
+
+	if (b->cap <= CONN_KEPT || b->n > b->cap / 4 ||
+	    buf_add(&less, b->p, b->n) != 0)
+		return;
+	buf_done(b);
+	*b = less;
+}
 
 static void conn_end(struct dns_conn *c)
 {
@@ -79,6 +107,7 @@ static void conn_end(struct dns_conn *c)
 	close(c->fd);
 	buf_done(&c->in);
 	buf_done(&c->out);
+	conn_count(c);
 	list_del(&c->node);
 	c->door->nconns--;
 	c->magic = 0;
@@ -142,8 +171,10 @@ static void conn_take_messages(struct dns_conn *c)
 	}
 	if (c->deaf)
 		at = c->in.n;
-	if (at)
+	if (at) {
 		buf_consume(&c->in, at);
+		trim(&c->in);
+	}
 }
 
 static void conn_write(struct dns_conn *c)
@@ -153,10 +184,13 @@ static void conn_write(struct dns_conn *c)
 	if (c->out.n == 0)
 		return;
 	n = send(c->fd, c->out.p, c->out.n, MSG_DONTWAIT | MSG_NOSIGNAL);
-	if (n > 0)
+	if (n > 0) {
 		buf_consume(&c->out, (size_t)n);
-	else if (errno != EAGAIN && errno != EINTR)
+		trim(&c->out);
+		conn_count(c);
+	} else if (errno != EAGAIN && errno != EINTR) {
 		c->broken = true;
+	}
 	if (c->out.n == 0)
 		conn_touch(c);
 }
@@ -194,6 +228,29 @@ static void conn_pump(struct dns_conn *c)
 		conn_end(c);
 }
 
+/* Until there is room for what @c is to be told; it may be the one that goes. */
+static void make_out_room(struct dns_conn *c, size_t n)
+{
+	struct dns_door *d = c->door;
+
+	while (!c->broken && d->tcp_out + n > DNS_TCP_OUT_MAX) {
+		struct dns_conn *most = c;
+		struct list *it, *tmp;
+
+		list_each(&d->conns, it, tmp) {
+			struct dns_conn *other =
+				container_of(it, struct dns_conn, node);
+
+			if (other->out.n > most->out.n)
+				most = other;
+		}
+		if (most == c)
+			c->broken = true;
+		else
+			conn_end(most);
+	}
+}
+
 void dns_conn_reply(struct dns_conn *c, struct list *conn_node,
 		    const uint8_t *p, size_t n)
 {
@@ -203,10 +260,12 @@ void dns_conn_reply(struct dns_conn *c, struct list *conn_node,
 	list_del(conn_node);
 	c->pending--;
 	dns_put16(prefix, (uint16_t)n);
-	if (buf_reserve(&c->out, sizeof(prefix) + n) != 0 ||
+	make_out_room(c, sizeof(prefix) + n);
+	if (c->broken || buf_reserve(&c->out, sizeof(prefix) + n) != 0 ||
 	    buf_add(&c->out, prefix, sizeof(prefix)) != 0 ||
 	    buf_add(&c->out, p, n) != 0)
 		c->broken = true;
+	conn_count(c);
 	if (!c->pumping)
 		conn_pump(c);
 }
@@ -288,7 +347,7 @@ static int conn_new(struct dns_door *d, int fd,
 		    const struct sockaddr_storage *peer, socklen_t peer_n)
 {
 	struct dns_conn *c = mem_new(sizeof(*c));
-	int on = 1;
+	int on = 1, most = CONN_KERNEL;
 
 	if (!c)
 		return -ENOMEM;
@@ -309,6 +368,8 @@ static int conn_new(struct dns_door *d, int fd,
 		return -ENOMEM;
 	}
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &most, sizeof(most));
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &most, sizeof(most));
 	c->fd = fd;
 	list_add(&d->conns, &c->node);
 	d->nconns++;

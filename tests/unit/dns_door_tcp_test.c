@@ -5,6 +5,7 @@
 #include "tests/unit/dns_door_lab.h"
 
 #include <errno.h>
+#include <linux/sock_diag.h>
 #include <stdio.h>
 
 /* --- TCP ------------------------------------------------------------------- */
@@ -335,9 +336,89 @@ static void closing_ends_the_streams(void **state)
 	close(fd);
 }
 
+/* --- clients that never read ------------------------------------------------ */
+
+static bool is_doors(int fd)
+{
+	struct sockaddr_in at;
+	socklen_t n = sizeof(at);
+
+	return getsockname(fd, (struct sockaddr *)&at, &n) == 0 &&
+	       at.sin_family == AF_INET && at.sin_port == htons(53);
+}
+
+/* What the kernel holds for the door's IPv4 connections, and how many. */
+static size_t kernel_bytes(unsigned *ret_conns)
+{
+	size_t sum = 0;
+
+	*ret_conns = 0;
+	for (int fd = 3; fd < 4 * DNS_CONNS_MAX; fd++) {
+		uint32_t mem[SK_MEMINFO_VARS] = { 0 };
+		socklen_t n = sizeof(mem);
+
+		if (!is_doors(fd))
+			continue;
+		assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_MEMINFO, mem,
+					    &n), 0);
+		sum += mem[SK_MEMINFO_WMEM_QUEUED] + mem[SK_MEMINFO_RMEM_ALLOC];
+		++*ret_conns;
+	}
+	return sum;
+}
+
+/* As many questions for large answers as fit, until there is no room at all. */
+static void ask_without_reading(int fd)
+{
+	struct msg s = { .n = 0 };
+	int little = 4096;
+
+	/* What the client itself keeps is its own. */
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &little,
+				    sizeof(little)), 0);
+	stream_question(&s, "large.example.com", DNS_TYPE_MX);
+	for (unsigned full = 0; full < 3; turn_idle()) {
+		for (full++; send(fd, s.p, s.n, MSG_DONTWAIT | MSG_NOSIGNAL) ==
+		     (ssize_t)s.n; full = 0)
+			;
+	}
+}
+
+static void clients_that_never_read_take_bounded_memory(void **state)
+{
+	int fd[DNS_CONNS_MAX], honest;
+	unsigned conns;
+	struct msg s = { .n = 0 };
+	struct reply r;
+
+	(void)state;
+	reopen("[allow a]\nhosts = large.example.com\ntypes = MX\n", 1 << 20,
+	       log_file());
+	for (size_t i = 0; i < DNS_CONNS_MAX; i++) {
+		fd[i] = connected(SOCK_STREAM, ASKED);
+		ask_without_reading(fd[i]);
+		assert_true(door->tcp_out <= DNS_TCP_OUT_MAX);
+	}
+	assert_true(kernel_bytes(&conns) < DNS_CONNS_MAX * (256u << 10));
+	assert_true(conns > DNS_CONNS_MAX / 4);
+	/* Some had to go; one that reads is served. */
+	assert_true(door->nconns < DNS_CONNS_MAX);
+	honest = connected(SOCK_STREAM, ASKED);
+	stream_question(&s, "localhost", DNS_TYPE_A);
+	assert_int_equal(send(honest, s.p, s.n, 0), (ssize_t)s.n);
+	assert_true(stream_receive(honest, &r));
+	assert_int_equal(r.answers, 1);
+	close(honest);
+	close_all(fd);
+	while (door->nconns > 0)
+		turn();
+	assert_int_equal(door->tcp_out, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		DOOR_TEST(clients_that_never_read_take_bounded_memory),
 		DOOR_TEST(dns_11_each_message_of_a_segment_is_judged),
 		DOOR_TEST(dns_11_a_message_may_be_split_anywhere),
 		DOOR_TEST(dns_14_a_half_closed_client_gets_its_answers),
