@@ -45,7 +45,7 @@ static enum reason lookup_fault(int err)
 	return err == -ENOMEM ? REASON_MEMORY_EXCEEDED : REASON_INTERNAL_ERROR;
 }
 
-static bool is_over_budget(enum reason why)
+static bool is_final(enum reason why)
 {
 	return reason_info(why)->kind == REASON_LIMIT ||
 	       reason_info(why)->kind == REASON_POLICY;
@@ -55,12 +55,15 @@ static bool is_over_budget(enum reason why)
  * What is over for the whole run is said to be final: on SERVFAIL a stub asks
  * again, and its program perhaps for ever.  What may work in a second is not.
  */
-static void deny_over_budget(struct dns_query *q, enum reason why)
+static enum dns_rcode final_rcode(enum reason why)
 {
-	bool later = why == REASON_QUERIES_EXCEEDED ||
-		     why == REASON_MEMORY_EXCEEDED;
+	return why == REASON_QUERIES_EXCEEDED ||
+	       why == REASON_MEMORY_EXCEEDED ? DNS_SERVFAIL : DNS_NXDOMAIN;
+}
 
-	dns_query_deny(q, later ? DNS_SERVFAIL : DNS_NXDOMAIN, why);
+static void deny_for_good(struct dns_query *q, enum reason why)
+{
+	dns_query_deny(q, final_rcode(why), why);
 }
 
 /* A question that must wait: what stood on the stack moves to the heap. */
@@ -171,7 +174,9 @@ static void query_on_answer(struct dns_query *q,
 {
 	enum reason why = REASON_ADDRESS_NOT_ALLOWED;
 
-	if (q->q.type != DNS_TYPE_A && q->q.type != DNS_TYPE_AAAA) {
+	if (is_final(a->reason)) {
+		deny_for_good(q, a->reason);
+	} else if (q->q.type != DNS_TYPE_A && q->q.type != DNS_TYPE_AAAA) {
 		dns_query_on_records(q, a);
 	} else if (a->reason == REASON_ALLOWED) {
 		if (dns_query_any_passes(q, a, &why))
@@ -182,8 +187,6 @@ static void query_on_answer(struct dns_query *q,
 		dns_query_allow(q, a->reason);
 	} else if (a->reason == REASON_DNS_NXDOMAIN) {
 		dns_query_end(q, DNS_NXDOMAIN, RECORD_ERROR, a->reason);
-	} else if (is_over_budget(a->reason)) {
-		deny_over_budget(q, a->reason);
 	} else if (q->q.type == DNS_TYPE_AAAA) {
 		query_ask_sibling(q, RECORD_ERROR, a->reason);
 	} else {
