@@ -88,6 +88,10 @@ static const struct reason_info reasons[] = {
 		"rule_expired", REASON_POLICY, 403,
 		"http_request_denied", SOCKS_NOT_ALLOWED, EDE_BLOCKED,
 		"the rule that allowed this has expired" },
+	[REASON_ALIAS_NOT_ALLOWED] = {
+		"alias_not_allowed", REASON_POLICY, 403,
+		"http_request_denied", SOCKS_NOT_ALLOWED, EDE_BLOCKED,
+		"the name is an alias of one that stays inside networks" },
 	[REASON_METHOD_NOT_ALLOWED] = {
 		"method_not_allowed", REASON_POLICY, 403,
 		"http_request_denied", SOCKS_NOT_ALLOWED, EDE_PROHIBITED,

@@ -39,6 +39,7 @@ enum reason {
 	REASON_TYPE_NOT_ALLOWED,	/* DNS question type */
 	REASON_NAME_TOO_DEEP,		/* labels below the wildcard */
 	REASON_RULE_EXPIRED,		/* the rule that allowed it is over */
+	REASON_ALIAS_NOT_ALLOWED,	/* a CNAME to what stays inside */
 	/* policy: requests */
 	REASON_METHOD_NOT_ALLOWED,
 	REASON_PATH_NOT_ALLOWED,

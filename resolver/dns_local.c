@@ -218,6 +218,31 @@ bool resolver_hides(struct str name)
 	       is_in_tree(name, V4_TREE) || is_in_tree(name, V6_TREE);
 }
 
+/*
+ * Labels that stand before the address, as "0-25" does in 0-25.2.0.192, are
+ * passed over; what is left of it is a prefix, which tells the class.
+ */
+static bool is_public_reverse(struct str name)
+{
+	struct ip_addr a = { .family = IP_NONE };
+	struct str labels, skip;
+
+	if (is_in_tree(name, V6_TREE))
+		return reverse_v6(before_tree(name, V6_TREE), &a) ==
+		       REVERSE_WHOLE && ip_classify(&a) == IP_PUBLIC;
+	labels = before_tree(name, V4_TREE);
+	while (reverse_v4(labels, &a) == REVERSE_BAD)
+		str_cut(&labels, '.', &skip);
+	return ip_classify(&a) == IP_PUBLIC;
+}
+
+bool dns_local_bars_alias(struct str name)
+{
+	if (is_in_tree(name, V4_TREE) || is_in_tree(name, V6_TREE))
+		return !is_public_reverse(name);
+	return str_chr(name, '.') == name.n || resolver_hides(name);
+}
+
 bool dns_local_hidden(struct str host)
 {
 	static const char *const trees[] = {

@@ -57,4 +57,13 @@ void dns_local_find(const struct dns_local_names *names, struct str host,
  */
 bool dns_local_hidden(struct str host);
 
+/**
+ * dns_local_bars_alias() - May an alias not lead to @name?
+ *
+ * So with all that resolver_hides(), names of one label, and reverse names
+ * of what is not public; that of a public address may be an alias of another
+ * in the same tree (RFC 2317).
+ */
+bool dns_local_bars_alias(struct str name);
+
 #endif /* RESOLVER_DNS_LOCAL_H */

@@ -32,6 +32,7 @@
  *	all addresses filtered		NXDOMAIN (NODATA)  deny		address_...
  *	names used up			REFUSED		deny		names_exceeded
  *	over a budget of the run	NXDOMAIN	deny		names_exceeded, ...
+ *	an alias of an inner name	NODATA		deny		alias_not_allowed
  *	too many a second		SERVFAIL	deny		queries_exceeded
  *	too many wait			SERVFAIL	deny		queries_exceeded
  *	no record possible		SERVFAIL	deny		audit_unavailable

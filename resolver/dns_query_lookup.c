@@ -45,6 +45,7 @@ static enum reason lookup_fault(int err)
 	return err == -ENOMEM ? REASON_MEMORY_EXCEEDED : REASON_INTERNAL_ERROR;
 }
 
+/* Over the run's budget, or what no answer may lead to. */
 static bool is_final(enum reason why)
 {
 	return reason_info(why)->kind == REASON_LIMIT ||
@@ -57,6 +58,9 @@ static bool is_final(enum reason why)
  */
 static enum dns_rcode final_rcode(enum reason why)
 {
+	/* The name is there, and may have records of other types. */
+	if (why == REASON_ALIAS_NOT_ALLOWED)
+		return DNS_NOERROR;
 	return why == REASON_QUERIES_EXCEEDED ||
 	       why == REASON_MEMORY_EXCEEDED ? DNS_SERVFAIL : DNS_NXDOMAIN;
 }

@@ -11,6 +11,11 @@
  * nobody, before the next one has to wait.  A flight whose answer ends in a CNAME without addresses
  * and without an SOA record (a forwarder that does not follow) asks on for the
  * name at the end, until DNS_CHAIN_MAX links in all.
+ *
+ * Whoever serves the zone of an allowed name says what it is an alias of.  Of
+ * addresses the class is judged by whoever asked; other records would be read
+ * as they are, so those of a name that stays inside networks are none, and
+ * nobody is asked about such a name for the sake of an alias.
  */
 #include "resolver/resolver.h"
 
@@ -22,6 +27,7 @@
 #include "base/mem.h"
 #include "resolver/dns_budget.h"
 #include "resolver/dns_cache.h"
+#include "resolver/dns_local.h"
 #include "resolver/dns_upstream.h"
 #include "resolver/resolver_priv.h"
 
@@ -189,11 +195,29 @@ static void flight_on_outcome(void *arg, enum dns_outcome outcome,
 			      const struct dns_answer *answer);
 
 /* The chain ended in nothing: ask on, unless the answer says it is the end. */
-static bool flight_goes_on(struct flight *f, const struct dns_answer *a)
+static bool flight_goes_on(const struct flight *f, const struct dns_answer *a)
 {
 	return a->chain > 0 && a->naddr == 0 && a->rdata.n == 0 &&
 	       !a->has_soa &&
 	       a->rcode == DNS_NOERROR && f->chain <= DNS_CHAIN_MAX;
+}
+
+static bool leads_inside(const struct flight *f, const struct dns_answer *a)
+{
+	char text[DNS_TEXT_MAX + 1];
+	size_t n;
+
+	if (a->chain == 0 || (a->rdata.n == 0 && !flight_goes_on(f, a)))
+		return false;
+	(void)dns_name_text(&a->tail, text, &n);
+	return dns_local_bars_alias(str_make(text, n));
+}
+
+static void flight_ask_on(struct flight *f, const struct dns_name *name)
+{
+	if (dns_upstream_ask(f->r->up, name, (uint16_t)f->type,
+				  flight_on_outcome, f) != 0)
+		flight_fail(f, REASON_DNS_FAILED);
 }
 
 static void flight_on_answer(struct flight *f, const struct dns_answer *a)
@@ -206,10 +230,12 @@ static void flight_on_answer(struct flight *f, const struct dns_answer *a)
 		flight_fail(f, REASON_DNS_FAILED);
 		return;
 	}
+	if (leads_inside(f, a)) {
+		flight_fail(f, REASON_ALIAS_NOT_ALLOWED);
+		return;
+	}
 	if (flight_goes_on(f, a)) {
-		if (dns_upstream_ask(f->r->up, &a->tail, (uint16_t)f->type,
-				     flight_on_outcome, f) != 0)
-			flight_fail(f, REASON_DNS_FAILED);
+		flight_ask_on(f, &a->tail);
 		return;
 	}
 	if (a->naddr > 0 || a->rdata.n > 0) {

@@ -39,7 +39,8 @@ struct resolver_answer {
 	enum reason reason;	/* ALLOWED: found; DNS_NXDOMAIN, DNS_NO_ADDRESS (the
 				 * name exists, this type does not), DNS_FAILED,
 				 * DNS_TIMEOUT, DNS_TLS_FAILED; of kind LIMIT or
-				 * POLICY: over the run's budget, nobody was asked */
+				 * POLICY: over the run's budget, nobody was asked;
+				 * or ALIAS_NOT_ALLOWED */
 	const struct ip_addr *addr;	/* borrowed for the call */
 	size_t n;
 	struct str rdata;	/* of another type; borrowed: dns_rdata_next() */

@@ -110,6 +110,13 @@ TESTS += %D%/dns_door_budget_test
 %C%_dns_door_budget_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
 %C%_dns_door_budget_test_LDADD = $(DOOR_TEST_LIBS)
 
+check_PROGRAMS += %D%/dns_door_hostile_test
+TESTS += %D%/dns_door_hostile_test
+%C%_dns_door_hostile_test_SOURCES = %D%/dns_door_hostile_test.c \
+	$(DOOR_TEST_LAB)
+%C%_dns_door_hostile_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
+%C%_dns_door_hostile_test_LDADD = $(DOOR_TEST_LIBS)
+
 check_PROGRAMS += %D%/dns_door_tcp_test
 TESTS += %D%/dns_door_tcp_test
 %C%_dns_door_tcp_test_SOURCES = %D%/dns_door_tcp_test.c $(DOOR_TEST_LAB)
