@@ -10,7 +10,8 @@
  * fills the cache.  An answer of the cache that is nearly over begins one for
  * nobody, before the next one has to wait.  A flight whose answer ends in a CNAME without addresses
  * and without an SOA record (a forwarder that does not follow) asks on for the
- * name at the end, until DNS_CHAIN_MAX links in all.
+ * name at the end, until DNS_CHAIN_MAX links in all, or ASK_ON_MS are over: then
+ * who waits is told so, however slowly each link is answered.
  *
  * Whoever serves the zone of an allowed name says what it is an alias of.  Of
  * addresses the class is judged by whoever asked; other records would be read
@@ -34,6 +35,7 @@
 #define CACHE_BYTES	(4u << 20)
 #define LOOKUPS_MAX	4096	/* waiting on one worker */
 #define RENEWALS_MAX	64	/* flights of one worker that nobody waited for */
+#define ASK_ON_MS	5000	/* of a flight; later no link is followed */
 
 struct flight {
 	struct hash_node node;
@@ -45,6 +47,7 @@ struct flight {
 	char text[DNS_TEXT_MAX + 1];
 	size_t text_n;
 	unsigned chain;		/* CNAMEs followed so far */
+	int64_t start_ms;
 	uint32_t ttl_s;		/* smallest so far */
 	bool renewal;		/* begun for nobody */
 	struct list lookups;
@@ -215,7 +218,9 @@ static bool leads_inside(const struct flight *f, const struct dns_answer *a)
 
 static void flight_ask_on(struct flight *f, const struct dns_name *name)
 {
-	if (dns_upstream_ask(f->r->up, name, (uint16_t)f->type,
+	if (clock_mono_ms() - f->start_ms >= ASK_ON_MS)
+		flight_fail(f, REASON_DNS_TIMEOUT);
+	else if (dns_upstream_ask(f->r->up, name, (uint16_t)f->type,
 				  flight_on_outcome, f) != 0)
 		flight_fail(f, REASON_DNS_FAILED);
 }
@@ -292,6 +297,7 @@ static int flight_start(struct resolver *r, uint64_t tenant, struct str name,
 	f->r = r;
 	f->tenant = tenant;
 	f->type = type;
+	f->start_ms = clock_mono_ms();
 	f->ttl_s = UINT32_MAX;
 	list_init(&f->lookups);
 	err = dns_name_from_text(name, &f->name);

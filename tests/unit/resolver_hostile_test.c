@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "resolver/dns_chan.h"
 #include "tests/unit/resolver_kit.h"
 
@@ -360,6 +361,35 @@ static void dns_28_a_question_ends_in_time_whatever_servers_do(void **state)
 	event_free(late.ev);
 }
 
+/* Each answer takes three seconds and is one more link of a chain. */
+static void one_link(void *arg, const struct fake_ask *ask)
+{
+	int64_t *now_ms = arg;
+	struct fake_records r = { .n = 0 };
+	char target[64];
+	int n = snprintf(target, sizeof(target), "%u.example",
+			 fake_count(ask->fake));
+
+	assert_true(n > 0 && (size_t)n < sizeof(target));
+	clock_test_set_ms(*now_ms += 3000);
+	fake_add_cname(&r, ask->q.text, target, 300);
+	fake_answer(ask, &r, 0);
+}
+
+static void dns_28_a_chain_of_slow_answers_ends_in_time(void **state)
+{
+	int64_t now_ms = clock_mono_ms();
+	struct result r;
+
+	(void)state;
+	renew(10 * ATTEMPT_MS, 4000);
+	use_one(one_link, &now_ms);
+	lookup(&r, "a.example", RESOLVER_A);
+	clock_test_set_ms(-1);
+	assert_int_equal(r.reason, REASON_DNS_TIMEOUT);
+	assert_int_equal(fake_count(first), 2);
+}
+
 /* --- what answers say ------------------------------------------------------ */
 
 enum odd {
@@ -506,6 +536,7 @@ int main(void)
 		T(dns_24_a_server_that_others_outdo_rests),
 		T(a_name_that_nobody_resolves_says_nothing_of_servers),
 		T(dns_28_a_question_ends_in_time_whatever_servers_do),
+		T(dns_28_a_chain_of_slow_answers_ends_in_time),
 		T(what_contradicts_itself_is_no_answer),
 		T(dns_27_only_the_asked_name_is_answered_and_kept),
 		T(a_ttl_with_the_top_bit_set_is_none),
