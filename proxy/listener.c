@@ -40,6 +40,7 @@ enum listener_result {
 };
 
 struct listener {
+	struct list node;	/* sandbox.listeners */
 	struct list paused;	/* worker.paused, while the sandbox is full */
 	struct sandbox *sandbox;
 	int fd;
@@ -178,6 +179,8 @@ int listener_new(struct sandbox *s, int fd, listener_fn *fn,
 		return -ENOMEM;
 	}
 	list_init(&l->paused);
+	list_init(&l->node);
+	list_add(&s->listeners, &l->node);
 	l->sandbox = s;
 	l->fd = fd;
 	l->fn = fn;
@@ -198,6 +201,7 @@ void listener_free(struct listener *l)
 {
 	if (!l)
 		return;
+	list_del(&l->node);
 	list_del(&l->paused);
 	if (l->event)
 		event_free(l->event);
@@ -206,6 +210,13 @@ void listener_free(struct listener *l)
 	fd_closep(&l->spare);
 	fd_closep(&l->fd);
 	mem_free(l);
+}
+
+void listener_free_all(struct sandbox *s)
+{
+	while (!list_empty(&s->listeners))
+		listener_free(list_first(&s->listeners, struct listener,
+					 node));
 }
 
 void listener_resume_paused(struct worker *w)

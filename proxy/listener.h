@@ -19,10 +19,12 @@ struct worker;
 /* Takes the connection, non-blocking and close-on-exec. */
 typedef void listener_fn(struct sandbox *s, int fd);
 
-/* @fd: listening and non-blocking; taken, also on failure. */
+/* @fd: listening and non-blocking; taken, also on failure.  It stands on the
+ * sandbox's list until it is freed. */
 NODISCARD int listener_new(struct sandbox *s, int fd, listener_fn *fn,
 			   struct listener **ret);
 void listener_free(struct listener *l);		/* NULL is fine; closes */
+void listener_free_all(struct sandbox *s);
 
 /* Listeners that waited for room go on where there is some again; called by
  * the worker after connections were reclaimed. */

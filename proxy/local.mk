@@ -27,7 +27,7 @@ noinst_LIBRARIES += %D%/libproxy.a
 	%D%/nflog.c %D%/nflog.h \
 	%D%/notify.c %D%/notify.h \
 	%D%/opts.c %D%/opts.h \
-	%D%/plug.c %D%/plug.h %D%/plug_own.h %D%/plug_swap.c \
+	%D%/plug.c %D%/plug.h %D%/plug_own.h %D%/plug_roles.c %D%/plug_swap.c \
 	%D%/plug_peer.c %D%/plug_peer.h \
 	%D%/plug_check.c %D%/plug_check.h \
 	%D%/policies.c %D%/policies.h \

@@ -293,6 +293,7 @@ static void plug_conn_place(struct plug_conn *c)
 	c->worker = plug_least_loaded(p);
 	p->load[c->worker]++;
 	event_del(c->timer);
+	plug_to_sandbox(&c->open, c->passed, &c->config);
 	plug_set_state(c, PLUG_PLACING);
 	worker_post(p->config.worker[c->worker], &c->mail,
 		    plug_place_on_worker);
@@ -334,7 +335,7 @@ static int plug_conn_open_sink(struct plug_conn *c, const char *policy,
 		.generation = c->generation,
 	};
 	int log_fd = c->plug->config.log_fd;
-	int fd = fd_take(&c->config.fd[PLUG_FD_RECORDS]);
+	int fd = fd_take(&c->passed[PLUG_FD_RECORDS]);
 	int err = 0;
 
 	c->own_records = fd >= 0;
@@ -390,14 +391,14 @@ static int plug_conn_open(struct plug_conn *c, struct plug_why *why)
 	char label[SANDBOX_POLICY_LABEL];
 	int err;
 
-	err = plug_check_fds(&c->open, c->config.fd, config->own_netns, why);
+	err = plug_check_fds(&c->open, c->passed, config->own_netns, why);
 	if (err == 0)
 		err = plug_peer_policy(config, &c->peer, &c->open,
-				       c->config.fd[PLUG_FD_POLICY],
+				       c->passed[PLUG_FD_POLICY],
 				       &c->config.rules, why);
 	if (err < 0)
 		return err;
-	fd_closep(&c->config.fd[PLUG_FD_POLICY]);
+	fd_closep(&c->passed[PLUG_FD_POLICY]);
 	plug_conn_fill_ready(c);
 	sandbox_policy_label(c->config.rules, label);
 	err = plug_conn_open_sink(c, label, why);
@@ -411,7 +412,8 @@ static void plug_conn_drop_opened(struct plug_conn *c)
 	size_t i;
 
 	for (i = 0; i < PLUG_FDS; i++)
-		fd_closep(&c->config.fd[i]);
+		fd_closep(&c->passed[i]);
+	sandbox_config_close(&c->config);
 	rules_unref(c->config.rules);
 	c->config.rules = NULL;
 }
@@ -439,7 +441,7 @@ static void plug_on_open(struct plug_conn *c, struct str msg, int *fds,
 		plug_conn_refuse(c, &why);
 		return;
 	}
-	plug_place_fds(&c->open, fds, c->config.fd);
+	plug_place_fds(&c->open, fds, c->passed);
 	err = plug_conn_open(c, &why);
 	if (err < 0) {
 		plug_conn_drop_opened(c);
@@ -459,12 +461,9 @@ static void plug_conn_on_message(struct plug_conn *c, struct str msg,
 	int type = plug_parse_head(msg, &why);
 	size_t i;
 
-	if (type == PLUG_OPEN) {
-		plug_on_open(c, msg, fds, nfds);
-		return;
-	}
-	if (type == PLUG_SWAP) {
-		plug_on_swap(c, msg, fds, nfds);
+	if (type == PLUG_OPEN || type == PLUG_SWAP) {
+		(type == PLUG_OPEN ? plug_on_open : plug_on_swap)(c, msg, fds,
+								  nfds);
 		return;
 	}
 	for (i = 0; i < nfds; i++)
@@ -541,8 +540,7 @@ int plug_attach(struct plug *p, int fd)
 	}
 	c->plug = p;
 	c->fd = fd;
-	memset(c->config.fd, -1, sizeof(c->config.fd));
-	c->config.open = &c->open;
+	memset(c->passed, -1, sizeof(c->passed));
 	c->generation = 1;
 	list_init(&c->swaps);
 	list_add(&p->conns, &c->node);

@@ -3,6 +3,7 @@
  * plug_own.h - what the files of the plug share; no one else includes it
  *
  *	plug.c		states, beginning and end of a run
+ *	plug_roles.c	what it brought, as its sandbox takes it
  *	plug_swap.c	another policy for a run, or for all that named one
  */
 #ifndef PROXY_PLUG_OWN_H
@@ -63,6 +64,7 @@ struct plug_conn {
 	/* from PLACING on */
 	struct mail mail;
 	struct plug_open open;
+	int passed[PLUG_FDS];		/* that came with it; -1: none */
 	struct sandbox_config config;
 	size_t worker;			/* index */
 	struct sandbox *sandbox;
@@ -91,6 +93,13 @@ void plug_conn_refuse(struct plug_conn *c, const struct plug_why *why);
 /* To the state GONE, and freed as soon as no swap is on its way. */
 void plug_conn_gone(struct plug_conn *c);
 void plug_conn_free(struct plug_conn *c);
+
+/* --- plug_roles.c ---------------------------------------------------------------- */
+
+/* Names, self-test and sockets of a checked plug; takes @fd but the policy and
+ * the records.  @ret borrows from @open. */
+void plug_to_sandbox(const struct plug_open *open, int fd[PLUG_FDS],
+		     struct sandbox_config *ret);
 
 /* --- plug_swap.c ----------------------------------------------------------------- */
 

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include <event2/event.h>
 
 #include "base/clock.h"
@@ -40,15 +39,42 @@ static uint64_t sandbox_tenant(const struct sandbox *s)
 	return hash_bytes(key, sizeof(key));
 }
 
+void sandbox_config_add(struct sandbox_config *config, enum sandbox_role role,
+			int fd)
+{
+	if (fd < 0)
+		return;
+	REQUIRE(config->nfds < SANDBOX_FDS_MAX);
+	config->fd[config->nfds++] = (struct sandbox_fd){ role, fd };
+}
+
+void sandbox_config_close(struct sandbox_config *config)
+{
+	while (config->nfds > 0)
+		fd_closep(&config->fd[--config->nfds].fd);
+}
+
+/* All descriptors of a role, taken. */
+static size_t sandbox_take_fds(struct sandbox_config *config,
+			       enum sandbox_role role,
+			       int ret[SANDBOX_FDS_MAX])
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < config->nfds; i++)
+		if (config->fd[i].role == role && config->fd[i].fd >= 0)
+			ret[n++] = fd_take(&config->fd[i].fd);
+	return n;
+}
+
 static int sandbox_open_dns(struct sandbox *s, struct sandbox_config *config)
 {
-	static const enum plug_fd from[DNS_SOCKETS] = {
-		[DNS_UDP4] = PLUG_FD_DNS_UDP4,
-		[DNS_UDP6] = PLUG_FD_DNS_UDP6,
-		[DNS_TCP4] = PLUG_FD_DNS_TCP4,
-		[DNS_TCP6] = PLUG_FD_DNS_TCP6,
-	};
+	int udp[SANDBOX_FDS_MAX], tcp[SANDBOX_FDS_MAX];
 	struct dns_door_config door = {
+		.udp = udp,
+		.nudp = sandbox_take_fds(config, SANDBOX_DNS_UDP, udp),
+		.tcp = tcp,
+		.ntcp = sandbox_take_fds(config, SANDBOX_DNS_TCP, tcp),
 		.base = s->worker->base,
 		.resolver = s->worker->resolver,
 		.rules = s->rules,
@@ -58,24 +84,43 @@ static int sandbox_open_dns(struct sandbox *s, struct sandbox_config *config)
 		.hosts = &s->worker->hosts,
 		.tenant = s->tenant,
 		.budget = s->budget,
-		.hostname = config->open->sandbox,
-		.nonce = config->open->nonce,
+		.hostname = s->label,
+		.nonce = config->nonce ? config->nonce : "",
 	};
-	size_t i;
 
-	for (i = 0; i < DNS_SOCKETS; i++)
-		door.fd[i] = fd_take(&config->fd[from[i]]);
 	return dns_door_new(&door, &s->dns);
 }
 
-static int sandbox_open_listener(struct sandbox *s,
-				 struct sandbox_config *config,
-				 enum plug_fd which, listener_fn *fn,
-				 struct listener **ret)
+static int sandbox_open_listeners(struct sandbox *s,
+				  struct sandbox_config *config)
 {
-	if (config->fd[which] < 0)
-		return 0;
-	return listener_new(s, fd_take(&config->fd[which]), fn, ret);
+	static listener_fn *const fn[SANDBOX_ROLES] = {
+		[SANDBOX_HTTP] = conn_start_explicit,
+		[SANDBOX_TPROXY] = conn_start_transparent,
+	};
+	struct listener *l;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; err == 0 && i < config->nfds; i++) {
+		struct sandbox_fd *f = &config->fd[i];
+
+		if (fn[f->role])
+			err = listener_new(s, fd_take(&f->fd), fn[f->role],
+					   &l);
+	}
+	return err;
+}
+
+static int sandbox_open_rest(struct sandbox *s, struct sandbox_config *config)
+{
+	int fd[SANDBOX_FDS_MAX];
+
+	if (sandbox_take_fds(config, SANDBOX_DIAG, fd) > 0)
+		s->diag_fd = fd[0];
+	if (sandbox_take_fds(config, SANDBOX_NFLOG, fd) > 0)
+		return nflog_new(s, fd[0], &s->nflog);
+	return 0;
 }
 
 /* --- rules that end ------------------------------------------------------------ */
@@ -112,18 +157,6 @@ static void sandbox_expiry_cb(evutil_socket_t fd, short what, void *arg)
 
 /* --- the beginning -------------------------------------------------------------- */
 
-/* How many refusals of the self-test will come by: TCP in each family by its
- * listener, and UDP in each by the firewall's reports.  Wildcard listeners do
- * not have the port that it asks for. */
-static unsigned sandbox_self_tests(const struct sandbox *s, uint32_t flags)
-{
-	unsigned families = !!s->tproxy4 + !!s->tproxy6;
-
-	if (flags & PLUG_FLAG_NO_TPROXY)
-		return 0;
-	return s->nflog ? 2 * families : families;
-}
-
 static int sandbox_open(struct sandbox *s, struct sandbox_config *config)
 {
 	int err;
@@ -138,30 +171,40 @@ static int sandbox_open(struct sandbox *s, struct sandbox_config *config)
 	if (err == 0)
 		err = sandbox_open_dns(s, config);
 	if (err == 0)
-		err = sandbox_open_listener(s, config, PLUG_FD_TPROXY4,
-					    conn_start_transparent,
-					    &s->tproxy4);
+		err = sandbox_open_listeners(s, config);
 	if (err == 0)
-		err = sandbox_open_listener(s, config, PLUG_FD_TPROXY6,
-					    conn_start_transparent,
-					    &s->tproxy6);
-	if (err == 0)
-		err = sandbox_open_listener(s, config, PLUG_FD_HTTP,
-					    conn_start_explicit, &s->http);
-	if (err == 0 && config->fd[PLUG_FD_NFLOG] >= 0)
-		err = nflog_new(s, fd_take(&config->fd[PLUG_FD_NFLOG]),
-				&s->nflog);
-	s->self_tests_left = sandbox_self_tests(s, config->open->flags);
-	s->diag_fd = fd_take(&config->fd[PLUG_FD_DIAG]);
+		err = sandbox_open_rest(s, config);
 	return err;
+}
+
+static void sandbox_name(char *to, size_t size, const char *from)
+{
+	size_t n = from ? strlen(from) : 0;
+
+	REQUIRE(n < size);
+	if (n)
+		memcpy(to, from, n);
+}
+
+static void sandbox_init(struct sandbox *s, struct worker *w,
+			 const struct sandbox_config *config)
+{
+	s->worker = w;
+	s->rules = config->rules;
+	s->sink = config->sink;
+	s->diag_fd = -1;
+	s->self_tests_left = config->self_tests;
+	list_init(&s->node);
+	list_init(&s->conns);
+	list_init(&s->listeners);
+	sandbox_name(s->run, sizeof(s->run), config->run);
+	sandbox_name(s->label, sizeof(s->label), config->label);
+	s->tenant = sandbox_tenant(s);
 }
 
 static void sandbox_close_sockets(struct sandbox *s)
 {
-	listener_free(s->http);
-	listener_free(s->tproxy4);
-	listener_free(s->tproxy6);
-	s->http = s->tproxy4 = s->tproxy6 = NULL;
+	listener_free_all(s);
 	dns_door_free(s->dns);
 	s->dns = NULL;
 	nflog_free(s->nflog);
@@ -180,23 +223,13 @@ int sandbox_new(struct worker *w, struct sandbox_config *config,
 		struct sandbox **ret)
 {
 	struct sandbox *s = mem_new(sizeof(*s));
-	size_t i;
 	int err = -ENOMEM;
 
 	if (s) {
-		s->worker = w;
-		s->rules = config->rules;
-		s->sink = config->sink;
-		s->diag_fd = -1;
-		list_init(&s->node);
-		list_init(&s->conns);
-		memcpy(s->run, config->open->run, sizeof(s->run));
-		memcpy(s->label, config->open->sandbox, sizeof(s->label));
-		s->tenant = sandbox_tenant(s);
+		sandbox_init(s, w, config);
 		err = sandbox_open(s, config);
 	}
-	for (i = 0; i < PLUG_FDS; i++)
-		fd_closep(&config->fd[i]);
+	sandbox_config_close(config);
 	if (err < 0) {
 		if (s) {
 			sandbox_close_sockets(s);

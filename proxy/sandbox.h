@@ -22,7 +22,6 @@ struct dns_door;
 struct name_map;
 struct name_pins;
 struct dns_budget;
-struct listener;
 struct nflog;
 
 /* Connections of one sandbox at once; over it accept() is paused. */
@@ -43,7 +42,7 @@ struct sandbox {
 	struct name_pins *pins;
 	struct dns_budget *budget;	/* of names that it asks for */
 	struct dns_door *dns;
-	struct listener *http, *tproxy4, *tproxy6;
+	struct list listeners;		/* struct listener.node */
 	struct nflog *nflog;
 	struct event *expiry;		/* pending while a rule is to end */
 	int64_t expires;		/* when the next one does, by the wall clock */
@@ -64,12 +63,43 @@ struct sandbox {
 /* Bytes of "NAME@sha256:DIGEST" with NUL. */
 #define SANDBOX_POLICY_LABEL	(PLUG_NAME_MAX + 32)
 
+/* What a descriptor of a sandbox's is for. */
+enum sandbox_role {
+	SANDBOX_HTTP,		/* listening: the explicit proxy */
+	SANDBOX_TPROXY,		/* listening: whatever else is dialled */
+	SANDBOX_DNS_UDP,	/* IP_PKTINFO or IPV6_RECVPKTINFO set */
+	SANDBOX_DNS_TCP,	/* listening */
+	SANDBOX_NFLOG,		/* the firewall's reports; at most one */
+	SANDBOX_DIAG,		/* at most one */
+
+	SANDBOX_ROLES
+};
+
+/* Descriptors of one sandbox. */
+#define SANDBOX_FDS_MAX		64
+
+struct sandbox_fd {
+	enum sandbox_role role;
+	int fd;
+};
+
+/* Strings are borrowed for the call; NULL is "". */
 struct sandbox_config {
-	const struct plug_open *open;	/* checked by plug.c */
-	int fd[PLUG_FDS];		/* taken, also on failure; -1: none */
+	const char *run;
+	const char *label;		/* also its host name, for its DNS */
+	const char *nonce;		/* of the launcher's self-test */
+	unsigned self_tests;		/* refusals of it that will come by */
+	struct sandbox_fd fd[SANDBOX_FDS_MAX];	/* taken, also on failure */
+	size_t nfds;			/* several of a role are fine */
 	struct ruleset *rules;		/* one reference, taken on success */
 	struct audit_sink *sink;	/* taken on success */
 };
+
+/* One descriptor more, taken; -1 is none. */
+void sandbox_config_add(struct sandbox_config *config, enum sandbox_role role,
+			int fd);
+/* Close those that nobody has taken. */
+void sandbox_config_close(struct sandbox_config *config);
 
 /* On the worker's thread, all of them. */
 NODISCARD int sandbox_new(struct worker *w, struct sandbox_config *config,

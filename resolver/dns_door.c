@@ -27,17 +27,19 @@ static void take_nonce(struct dns_door *d, const char *nonce)
 		d->self_test.n = 0;
 }
 
-static int open_sockets(struct dns_door *d, const int fd[DNS_SOCKETS])
+static int open_sockets(struct dns_door *d,
+			const struct dns_door_config *config)
 {
-	int err;
+	int err = 0;
 
-	err = dns_udp_open(d, 0, fd[DNS_UDP4]);
-	if (!err)
-		err = dns_udp_open(d, 1, fd[DNS_UDP6]);
-	if (!err)
-		err = dns_tcp_open(d, 0, fd[DNS_TCP4]);
-	if (!err)
-		err = dns_tcp_open(d, 1, fd[DNS_TCP6]);
+	d->udp = mem_new_array(MAX(config->nudp, 1), sizeof(d->udp[0]));
+	d->tcp = mem_new_array(MAX(config->ntcp, 1), sizeof(d->tcp[0]));
+	if (!d->udp || !d->tcp)
+		return -ENOMEM;
+	while (err == 0 && d->nudp < config->nudp)
+		err = dns_udp_open(d, config->udp[d->nudp]);
+	while (err == 0 && d->ntcp < config->ntcp)
+		err = dns_tcp_open(d, config->tcp[d->ntcp]);
 	return err;
 }
 
@@ -63,8 +65,6 @@ static struct dns_door *door_alloc(const struct dns_door_config *config)
 	d->asker.budget = config->budget;
 	d->tcp_idle_ms = DNS_TCP_IDLE_MS;
 	d->sifted.max = DNS_RDATA_MAX;
-	for (int i = 0; i < 2; i++)
-		d->udp[i].fd = d->tcp[i].fd = -1;
 	list_init(&d->conns);
 	list_init(&d->queries);
 	dns_local_hostname(config->hostname, &d->hostname);
@@ -75,19 +75,15 @@ static struct dns_door *door_alloc(const struct dns_door_config *config)
 int dns_door_new(const struct dns_door_config *config, struct dns_door **ret)
 {
 	struct dns_door *d = door_alloc(config);
-	int err = d ? open_sockets(d, config->fd) : -ENOMEM;
+	int err = d ? open_sockets(d, config) : -ENOMEM;
+	size_t i;
 
 	if (err) {
 		/* Those that the door has are closed with it. */
-		for (int i = 0; i < DNS_SOCKETS; i++) {
-			int fd = config->fd[i];
-
-			if (fd >= 0 && !(d && (fd == d->udp[0].fd ||
-					       fd == d->udp[1].fd ||
-					       fd == d->tcp[0].fd ||
-					       fd == d->tcp[1].fd)))
-				close(fd);
-		}
+		for (i = d ? d->nudp : 0; i < config->nudp; i++)
+			close(config->udp[i]);
+		for (i = d ? d->ntcp : 0; i < config->ntcp; i++)
+			close(config->tcp[i]);
 		dns_door_free(d);
 		return err;
 	}
@@ -118,14 +114,16 @@ void dns_door_free(struct dns_door *d)
 {
 	if (!d)
 		return;
-	for (int i = 0; i < 2; i++) {
-		dns_udp_close(&d->udp[i]);
-		dns_tcp_close(&d->tcp[i]);
-	}
+	while (d->nudp > 0)
+		dns_udp_close(&d->udp[--d->nudp]);
+	while (d->ntcp > 0)
+		dns_tcp_close(&d->tcp[--d->ntcp]);
 	dns_query_drop_all(d);
 	dns_conn_end_all(d);
 	dns_door_shut_repeats(d);
 	buf_done(&d->sifted);
+	mem_free(d->udp);
+	mem_free(d->tcp);
 	rules_unref(d->rules);
 	d->magic = 0;
 	mem_free(d);

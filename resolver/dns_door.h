@@ -36,7 +36,7 @@ struct dns_conn;
 struct dns_udp {
 	struct dns_door *door;
 	struct event ev;
-	int fd;			/* -1: none */
+	int fd;
 };
 
 struct dns_tcp {
@@ -58,8 +58,9 @@ struct dns_door {
 	struct resolver_asker asker;
 	struct dns_name hostname;	/* .n 0: none */
 	struct host_name self_test;	/* the nonce's whole name; .n 0: none */
-	struct dns_udp udp[2];		/* v4, v6 */
-	struct dns_tcp tcp[2];
+	struct dns_udp *udp;
+	struct dns_tcp *tcp;
+	size_t nudp, ntcp;		/* that are open */
 	int tcp_idle_ms;		/* a connection without work is closed */
 	struct list conns;		/* struct dns_conn.node */
 	unsigned nconns;
@@ -90,13 +91,14 @@ NODISCARD int dns_door_open_repeats(struct dns_door *d);
 void dns_door_shut_repeats(struct dns_door *d);	/* half built is fine */
 
 /* dns_udp.c */
-NODISCARD int dns_udp_open(struct dns_door *d, unsigned which, int fd);
+/* The next of the door's; @fd is taken on success. */
+NODISCARD int dns_udp_open(struct dns_door *d, int fd);
 void dns_udp_close(struct dns_udp *u);
 void dns_udp_reply(struct dns_door *d, const struct dns_client *c,
 		   const uint8_t *p, size_t n);
 
 /* dns_tcp.c */
-NODISCARD int dns_tcp_open(struct dns_door *d, unsigned which, int fd);
+NODISCARD int dns_tcp_open(struct dns_door *d, int fd);
 void dns_tcp_close(struct dns_tcp *t);
 /* The question stays; its node leaves the connection's list when it ends. */
 void dns_conn_wait(struct dns_conn *c, struct list *conn_node);

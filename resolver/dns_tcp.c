@@ -461,30 +461,24 @@ void dns_conn_end_all(struct dns_door *d)
 		conn_end(list_first(&d->conns, struct dns_conn, node));
 }
 
-int dns_tcp_open(struct dns_door *d, unsigned which, int fd)
+int dns_tcp_open(struct dns_door *d, int fd)
 {
-	struct dns_tcp *t = &d->tcp[which];
+	struct dns_tcp *t = &d->tcp[d->ntcp];
 
 	t->door = d;
 	t->fd = fd;
-	if (fd < 0)
-		return 0;
 	if (event_assign(&t->ev, d->base, fd, EV_READ | EV_PERSIST, tcp_cb,
 			 t) != 0 ||
 	    evtimer_assign(&t->retry, d->base, tcp_retry_cb, t) != 0 ||
-	    event_add(&t->ev, NULL) != 0) {
-		t->fd = -1;
+	    event_add(&t->ev, NULL) != 0)
 		return -ENOMEM;
-	}
+	d->ntcp++;
 	return 0;
 }
 
 void dns_tcp_close(struct dns_tcp *t)
 {
-	if (t->fd < 0)
-		return;
 	event_del(&t->ev);
 	event_del(&t->retry);
 	close(t->fd);
-	t->fd = -1;
 }

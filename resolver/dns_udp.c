@@ -196,27 +196,21 @@ static void udp_cb(evutil_socket_t fd, short what, void *arg)
 	udp_on_readable(u);
 }
 
-int dns_udp_open(struct dns_door *d, unsigned which, int fd)
+int dns_udp_open(struct dns_door *d, int fd)
 {
-	struct dns_udp *u = &d->udp[which];
+	struct dns_udp *u = &d->udp[d->nudp];
 
 	u->door = d;
 	u->fd = fd;
-	if (fd < 0)
-		return 0;
 	if (event_assign(&u->ev, d->base, fd, EV_READ | EV_PERSIST, udp_cb,
-			 u) != 0 || event_add(&u->ev, NULL) != 0) {
-		u->fd = -1;
+			 u) != 0 || event_add(&u->ev, NULL) != 0)
 		return -ENOMEM;
-	}
+	d->nudp++;
 	return 0;
 }
 
 void dns_udp_close(struct dns_udp *u)
 {
-	if (u->fd < 0)
-		return;
 	event_del(&u->ev);
 	close(u->fd);
-	u->fd = -1;
 }

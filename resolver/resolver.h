@@ -196,8 +196,6 @@ enum reason dns_budget_why(const struct dns_budget *b);
 
 /* --- the sandbox's door ------------------------------------------------------- */
 
-enum dns_door_socket { DNS_UDP4, DNS_UDP6, DNS_TCP4, DNS_TCP6, DNS_SOCKETS };
-
 struct dns_door_config {
 	struct event_base *base;
 	struct resolver *resolver;
@@ -208,7 +206,9 @@ struct dns_door_config {
 	const struct ip_hosts *const *hosts;	/* the worker's current snapshot */
 	uint64_t tenant;
 	struct dns_budget *budget;	/* borrowed: outlives the door; or NULL */
-	int fd[DNS_SOCKETS];		/* taken, on failure too; -1: none */
+	/* Its sockets, of any families: taken, on failure too. */
+	const int *udp, *tcp;
+	size_t nudp, ntcp;
 	const char *hostname;		/* the sandbox's own; answered here */
 	const char *nonce;		/* "<nonce>.penstock.invalid" is answered with
 					 * DNS_SELF_TEST_A / _AAAA; marked internal */

@@ -239,7 +239,13 @@ static void open_door(const char *text, size_t names_budget, int record_fd)
 	static const struct record_labels labels = {
 		.run = "run", .policy = "p@sha256:0", .mode = "enforce",
 	};
+	const int udp[] = { bound(AF_INET, SOCK_DGRAM),
+			    bound(AF_INET6, SOCK_DGRAM) };
+	const int tcp[] = { bound(AF_INET, SOCK_STREAM),
+			    bound(AF_INET6, SOCK_STREAM) };
 	struct dns_door_config config = {
+		.udp = udp, .nudp = ARRAY_SIZE(udp),
+		.tcp = tcp, .ntcp = ARRAY_SIZE(tcp),
 		.base = base, .resolver = resolver, .hosts = &hosts,
 		.tenant = 1, .hostname = "box", .nonce = "abc123",
 	};
@@ -254,10 +260,6 @@ static void open_door(const char *text, size_t names_budget, int record_fd)
 	config.names = names;
 	config.pins = pins;
 	config.sink = sink;
-	config.fd[DNS_UDP4] = bound(AF_INET, SOCK_DGRAM);
-	config.fd[DNS_UDP6] = bound(AF_INET6, SOCK_DGRAM);
-	config.fd[DNS_TCP4] = bound(AF_INET, SOCK_STREAM);
-	config.fd[DNS_TCP6] = bound(AF_INET6, SOCK_STREAM);
 	assert_int_equal(dns_door_new(&config, &door), 0);
 	client = connected(SOCK_DGRAM, ASKED);
 	client6 = connected(SOCK_DGRAM, "::1");

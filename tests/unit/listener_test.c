@@ -80,6 +80,7 @@ static int open_lab(void **state)
 					&lab.s.sink), 0);
 	lab.s.worker = lab.worker;
 	list_init(&lab.s.conns);
+	list_init(&lab.s.listeners);
 	assert_int_equal(listener_new(&lab.s,
 				      lab_listen("127.0.0.1", 0, &lab.port),
 				      on_conn, &lab.listener), 0);
@@ -256,6 +257,7 @@ static void a_full_sandbox_is_recorded_once_and_then_by_the_minute(void **state)
 	fill_up_again();
 	/* What is left is told at the end. */
 	sandbox_end(&lab.s, REASON_RUN_ENDED);
+	lab.listener = NULL;	/* it went with its sandbox */
 	expect_limit(3, NULL);
 	clock_test_set_ms(-1);
 }
