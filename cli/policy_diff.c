@@ -23,7 +23,7 @@ enum { ID_HELP = 1, ID_JSON };
 struct shown_diff {
 	const struct ruleset *from, *to;
 	bool help, json;
-	uint64_t gained, lost;
+	uint64_t gained, lost, limits;
 	int err;
 };
 
@@ -281,13 +281,59 @@ static void compare_modes(struct shown_diff *d)
 		     "on every port   was mode = observe in [policy]");
 }
 
+static int json_limit(const struct rules_limit_change *c, struct buf *out)
+{
+	struct json j;
+
+	json_begin(&j, out);
+	json_object_begin(&j, NULL);
+	json_cstr(&j, "change", "limit");
+	json_cstr(&j, "key", c->key);
+	if (c->rule)
+		json_cstr(&j, "rule", c->rule);
+	if (c->was)
+		json_cstr(&j, "was", c->was);
+	if (c->is)
+		json_cstr(&j, "is", c->is);
+	json_object_end(&j);
+	return json_end(&j) ? -ENOSPC : buf_add_char(out, '\n');
+}
+
+static int text_limit(const struct rules_limit_change *c, struct buf *out)
+{
+	int e = buf_printf(out, "* limit      %s%s%s%s", c->rule ? "[allow " :
+			   "", c->rule ? c->rule : "", c->rule ? "] " : "",
+			   c->key);
+
+	if (!e)
+		e = c->is ? buf_printf(out, " = %s", c->is) :
+			    buf_printf(out, " is not said any more");
+	if (!e)
+		e = c->was ? buf_printf(out, ", was %s\n", c->was) :
+			     buf_printf(out, ", was not said\n");
+	return e;
+}
+
+static bool show_limit(void *arg, const struct rules_limit_change *c)
+{
+	CLEANUP(buf_done) struct buf out = BUF_INIT(LINE_BYTES);
+	struct shown_diff *d = arg;
+
+	d->limits++;
+	d->err = d->json ? json_limit(c, &out) : text_limit(c, &out);
+	if (!d->err)
+		text_put(&out);
+	return !d->err;
+}
+
 static int compare(struct shown_diff *d)
 {
 	int e;
 
 	compare_modes(d);
 	e = rules_diff(d->from, d->to, clock_wall_s(), show_change, d);
-
+	if (!e && !d->err)
+		(void)rules_diff_limits(d->from, d->to, show_limit, d);
 	if (e || d->err) {
 		say("cannot compare: %s", strerror(e ? -e : -d->err));
 		return EXIT_USAGE;
@@ -297,7 +343,9 @@ static int compare(struct shown_diff *d)
 	else if (!d->json)
 		printf("%" PRIu64 " gained, %" PRIu64 " lost\n", d->gained,
 		       d->lost);
-	return d->gained + d->lost ? EXIT_NEGATIVE : 0;
+	if (!d->json && d->limits)
+		printf("other limits: %" PRIu64 "\n", d->limits);
+	return d->gained + d->lost + d->limits ? EXIT_NEGATIVE : 0;
 }
 
 int policy_diff(int argc, char **argv)

@@ -21,6 +21,7 @@ noinst_LIBRARIES += %D%/librules.a
 	%D%/rules_hosts.c \
 	%D%/rules_keys.c \
 	%D%/rules_hook.c %D%/rules_hook.h \
+	%D%/rules_limits.c \
 	%D%/rules_load.c %D%/rules_load.h \
 	%D%/rules_match.c \
 	%D%/rules_near.c \

@@ -176,18 +176,37 @@ struct rules_dns {			/* [dns] */
 	bool refused;			/* denied names: REFUSED, not NXDOMAIN */
 };
 
+/* Of one direction each; 0: the policy does not say. */
+struct rules_bytes {
+	uint64_t up, down;
+};
+
 /* [limits], of one run; 0: the policy does not say, the default holds. */
 struct rules_limits {
 	uint32_t queries;		/* questions a second */
 	uint32_t names;			/* different ones, below wildcards */
 	uint32_t label_bytes;		/* of such names, in all */
 	uint32_t nxdomain;		/* of such names that there are not */
+	uint32_t connections;		/* at once */
+	uint32_t new_connections;	/* a second */
+	struct rules_bytes bytes;	/* of the run, in all */
+	struct rules_bytes flow_bytes;	/* of each flow */
+	struct rules_bytes rate;	/* a second, of the run */
+	uint32_t header_bytes;		/* of a request's head */
+	/* Seconds: for a whole head, for connecting, for the first byte of an
+	 * answer, without a byte either way, for a whole flow. */
+	uint32_t header_s, connect_s, response_s, idle_s, flow_s;
 };
+
+/* What a length of time counts as at most. */
+#define RULES_SPAN_MAX_S	(40u * 86400)
 
 const struct rules_dns *rules_dns(const struct ruleset *rs);
 /* Do names have IPv6 addresses?  @hosts: this host's own; NULL: not known. */
 bool rules_has_ipv6(const struct ruleset *rs, const struct ip_hosts *hosts);
 const struct rules_limits *rules_limits(const struct ruleset *rs);
+/* The bytes that all flows of a rule may move in a run, by its number. */
+struct rules_bytes rules_rule_bytes(const struct ruleset *rs, size_t number);
 
 /*
  * The types of DNS questions that `types` can open, beside A and AAAA, which

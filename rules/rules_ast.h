@@ -103,6 +103,8 @@ struct ast_rule {
 	size_t n_methods, n_paths;
 	uint32_t types;			/* bits of rules_type_bit() */
 	struct rules_place types_place;	/* of the first; line 0: none */
+	struct rules_bytes bytes;
+	struct rules_place up_place, down_place;
 };
 
 struct rules_ast {
@@ -159,6 +161,13 @@ void rules_check_lists(const struct rules_ast *ast,
 /* What each rule must have by itself. */
 void rules_check_each(const struct rules_ast *ast, struct rules_report *report);
 /* [dns] and [limits], which have been checked. */
+/* The number of bytes that a word of digits and K, M or G means; 0: none. */
+uint64_t rules_bytes_parse(struct str word);
+/* The seconds of "30s", "10m", "2h", "1d"; 0: no such word. */
+uint32_t rules_span_parse(struct str word);
+#define RULES_BYTES_FAULT	"is no number of bytes; write 65536, 64K, 10M " \
+				"or 2G"
+
 void rules_compile_settings(struct ruleset *rs, const struct rules_ast *ast);
 /* Of all rules, into @rs->hosts and what its marks mean; 0, -EINVAL, -ENOMEM. */
 NODISCARD int rules_compile_hosts(struct ruleset *rs,

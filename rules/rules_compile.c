@@ -200,6 +200,7 @@ static int compile_rule(struct arena *arena, const struct ast_rule *ast,
 	rule->has_hosts = ast->hosts || ast->lists;
 	rule->protocol = ast->protocol;
 	rule->types = ast->types;
+	rule->bytes = ast->bytes;
 	err = compile_words(arena, ast->methods, ast->n_methods,
 			    &rule->method, &rule->n_methods);
 	if (!err)

@@ -55,4 +55,26 @@ typedef bool rules_change_fn(void *arg, const struct rules_change *change);
 NODISCARD int rules_diff(const struct ruleset *from, const struct ruleset *to,
 			 int64_t now, rules_change_fn *fn, void *arg);
 
+/* Bytes of a number of [limits] as a text, with NUL. */
+#define RULES_LIMIT_TEXT	24
+
+/* @rule: whose it is, NULL: of [limits]; @was, @is: NULL where the policy does
+ * not say.  Return: false to stop. */
+struct rules_limit_change {
+	const char *rule, *key, *was, *is;
+};
+typedef bool rules_limit_fn(void *arg, const struct rules_limit_change *c);
+
+/**
+ * rules_diff_limits() - Tell each limit that says something else
+ *
+ * Those of [limits], and those of allow rules that both have by that name.
+ *
+ * Whether that is more or less depends on what holds where nothing is said, so
+ * that is the reader's to judge.
+ * Return: false when @fn stopped it
+ */
+bool rules_diff_limits(const struct ruleset *from, const struct ruleset *to,
+		       rules_limit_fn *fn, void *arg);
+
 #endif /* RULES_RULES_DIFF_H */

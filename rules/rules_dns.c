@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rules_dns.c - what a policy says of DNS beside names, and of a run's budgets
+ * rules_dns.c - what a policy says of DNS beside names
  *
  * Types of questions that are not for addresses are channels: their answers hold
  * what the owner of a zone pleases.  So each is opened by its name, by a rule or
@@ -75,32 +75,12 @@ const struct rules_dns *rules_dns(const struct ruleset *rs)
 	return &rs->dns;
 }
 
-const struct rules_limits *rules_limits(const struct ruleset *rs)
-{
-	return &rs->limits;
-}
-
 /* --- compiling ------------------------------------------------------------ */
 
 static bool is_key(const struct ast_setting *s, const char *section,
 		   const char *key)
 {
 	return strcmp(s->section, section) == 0 && strcmp(s->key, key) == 0;
-}
-
-/* Digits, perhaps with K, M or G behind; all that is more than 32 bits hold
- * is as much as they can. */
-static uint32_t number_of(struct str value)
-{
-	char last = value.p[value.n - 1];
-	unsigned shift = last == 'K' ? 10 : last == 'M' ? 20 :
-			 last == 'G' ? 30 : 0;
-	unsigned long n;
-
-	if (shift > 0)
-		value.n--;
-	REQUIRE(str_to_uint(value, UINT32_MAX, &n) == 0);
-	return (uint32_t)MIN((uint64_t)n << shift, UINT32_MAX);
 }
 
 bool rules_has_ipv6(const struct ruleset *rs, const struct ip_hosts *hosts)
@@ -141,28 +121,11 @@ static void compile_dns(struct ruleset *rs, const struct ast_setting *s)
 		rs->types |= types_of(s->value);
 }
 
-static void compile_limit(struct ruleset *rs, const struct ast_setting *s)
-{
-	const struct {
-		const char *key;
-		uint32_t *to;
-	} limits[] = {
-		{ "queries", &rs->limits.queries },
-		{ "names", &rs->limits.names },
-		{ "label_bytes", &rs->limits.label_bytes },
-		{ "nxdomain", &rs->limits.nxdomain },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
-		if (is_key(s, "limits", limits[i].key))
-			*limits[i].to = number_of(s->value);
-	}
-}
-
 void rules_compile_settings(struct ruleset *rs, const struct rules_ast *ast)
 {
 	for (const struct ast_setting *s = ast->settings; s; s = s->next) {
 		compile_dns(rs, s);
-		compile_limit(rs, s);
+		if (strcmp(s->section, "limits") == 0)
+			rules_limits_take(&rs->limits, s->key, s->value);
 	}
 }

@@ -421,6 +421,27 @@ static void set_public_suffix(struct parser *p)
 		p->rule->public_suffix = yes_or_no(p);
 }
 
+static void set_bytes(struct parser *p, struct rules_place *place,
+		      const char *key, uint64_t *to)
+{
+	if (!first_time(p, place, key))
+		return;
+	*to = rules_bytes_parse(p->value);
+	if (*to == 0)
+		bad_word(p, p->value, RULES_BYTES_FAULT);
+}
+
+static void set_bytes_up(struct parser *p)
+{
+	set_bytes(p, &p->rule->up_place, "bytes_up", &p->rule->bytes.up);
+}
+
+static void set_bytes_down(struct parser *p)
+{
+	set_bytes(p, &p->rule->down_place, "bytes_down",
+		  &p->rule->bytes.down);
+}
+
 /* --- keys ----------------------------------------------------------------- */
 
 static const struct key {
@@ -437,6 +458,8 @@ static const struct key {
 	{ "paths", SECTIONS_OF_RULES, set_paths },
 	{ "types", BIT(SECTION_ALLOW), set_types },
 	{ "public_suffix", BIT(SECTION_ALLOW), set_public_suffix },
+	{ "bytes_up", BIT(SECTION_ALLOW), set_bytes_up },
+	{ "bytes_down", BIT(SECTION_ALLOW), set_bytes_down },
 	{ "reason", SECTIONS_OF_RULES | BIT(SECTION_POLICY), set_reason },
 	{ "owner", SECTIONS_OF_RULES | BIT(SECTION_POLICY) |
 		   BIT(SECTION_DEFAULTS), set_owner },

@@ -51,8 +51,14 @@ static const struct setting {
 	{ SECTION_LIMITS, "nxdomain", VALUE_COUNT, NULL, true },
 	{ SECTION_LIMITS, "bytes_up", VALUE_BYTES, NULL, false },
 	{ SECTION_LIMITS, "bytes_down", VALUE_BYTES, NULL, false },
+	{ SECTION_LIMITS, "flow_bytes_up", VALUE_BYTES, NULL, false },
+	{ SECTION_LIMITS, "flow_bytes_down", VALUE_BYTES, NULL, false },
 	{ SECTION_LIMITS, "rate_up", VALUE_BYTES, NULL, false },
 	{ SECTION_LIMITS, "rate_down", VALUE_BYTES, NULL, false },
+	{ SECTION_LIMITS, "header_bytes", VALUE_BYTES, NULL, false },
+	{ SECTION_LIMITS, "header_time", VALUE_SPAN, NULL, false },
+	{ SECTION_LIMITS, "connect_time", VALUE_SPAN, NULL, false },
+	{ SECTION_LIMITS, "response_time", VALUE_SPAN, NULL, false },
 	{ SECTION_LIMITS, "flow_time", VALUE_SPAN, NULL, false },
 	{ SECTION_LIMITS, "idle_time", VALUE_SPAN, NULL, false },
 	{ SECTION_DNS, "answers", VALUE_WORD, answers_words, true },
@@ -84,20 +90,11 @@ static const struct setting {
 
 /* --- values ---------------------------------------------------------------- */
 
-/* Digits, perhaps with one of the letters behind. */
-static bool is_number(struct str word, const char *letters)
+static bool is_count(struct str word)
 {
 	unsigned long n;
 
-	if (word.n > 1 && strchr(letters, word.p[word.n - 1]))
-		word.n--;
 	return str_to_uint(word, 1000000000, &n) == 0 && n > 0;
-}
-
-static bool is_span(struct str word)
-{
-	return word.n > 1 && !ascii_is_digit(word.p[word.n - 1]) &&
-	       is_number(word, "smhd");
 }
 
 static bool is_one_of(struct str word, const char *const *words)
@@ -219,13 +216,12 @@ static const char *value_fault(const struct setting *s, struct str value)
 
 	switch ((int)s->type) {
 	case VALUE_COUNT:
-		return is_number(value, "") ? NULL :
+		return is_count(value) ? NULL :
 		       "is no number from 1 to 1000000000";
 	case VALUE_BYTES:
-		return is_number(value, "KMG") ? NULL :
-		       "is no number of bytes; write 65536, 64K, 10M or 2G";
+		return rules_bytes_parse(value) ? NULL : RULES_BYTES_FAULT;
 	case VALUE_SPAN:
-		return is_span(value) ? NULL :
+		return rules_span_parse(value) ? NULL :
 		       "is no length of time; write 30s, 10m, 2h or 1d";
 	case VALUE_YES_NO:
 		return str_eq(value, STR("yes")) || str_eq(value, STR("no")) ?

@@ -171,30 +171,6 @@ static int put_dns(const struct ruleset *rs, struct buf *out)
 	return e || !rs->types ? e : put_types(rs->types, out);
 }
 
-static int put_limits(const struct rules_limits *l, struct buf *out)
-{
-	const struct {
-		const char *key;
-		uint32_t value;
-	} limits[] = {
-		{ "queries", l->queries },
-		{ "names", l->names },
-		{ "label_bytes", l->label_bytes },
-		{ "nxdomain", l->nxdomain },
-	};
-	bool begun = false;
-	int e = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(limits) && !e; i++) {
-		if (limits[i].value == 0)
-			continue;
-		e = buf_printf(out, "%s%s = %u\n", begun ? "" : "\n[limits]\n",
-			       limits[i].key, (unsigned)limits[i].value);
-		begun = true;
-	}
-	return e;
-}
-
 static int put_request(const struct rule *r, struct buf *out)
 {
 	int e = 0;
@@ -211,6 +187,8 @@ static int put_request(const struct rule *r, struct buf *out)
 	}
 	if (!e && r->types)
 		e = put_types(r->types, out);
+	if (!e)
+		e = rules_bytes_show(&r->bytes, out);
 	if (!e && r->observe)
 		e = buf_printf(out, "%-*s = observe\n", VALUE_COLUMN, "mode");
 	return e;
@@ -279,7 +257,7 @@ int rules_show(const struct ruleset *rs, struct buf *out)
 	if (!e)
 		e = put_dns(rs, out);
 	if (!e)
-		e = put_limits(&rs->limits, out);
+		e = rules_limits_show(&rs->limits, out);
 	for (size_t i = 0; i < rs->n_rules && !e; i++)
 		e = put_rule(rs, i, &h, &at, out);
 	mem_free(h.host);

@@ -49,6 +49,7 @@ struct rule {
 	struct str *method, *path;	/* of requests; none: any */
 	size_t n_methods, n_paths;
 	uint32_t types;			/* bits of rules_type_bit() */
+	struct rules_bytes bytes;	/* of all its flows; 0: any */
 };
 
 /* What a mark means: slices of ruleset.entry[], rules by index. */
@@ -128,6 +129,17 @@ static inline bool rule_is_seen(const struct rule *r, uint16_t port)
 {
 	return rule_protocol(r, port)->speech == SPEECH_HTTP;
 }
+
+/* --- limits, in rules_limits.c ----------------------------------------------- */
+
+/* Take one checked key of [limits]. */
+void rules_limits_take(struct rules_limits *l, const char *key,
+		       struct str value);
+/* Append "KEY = VALUE" lines; nothing where nothing is said. */
+struct buf;
+NODISCARD int rules_limits_show(const struct rules_limits *l, struct buf *out);
+/* "bytes_up = 10M" and its sister, of a rule. */
+NODISCARD int rules_bytes_show(const struct rules_bytes *b, struct buf *out);
 
 /* --- requests, in rules_request.c ------------------------------------------ */
 

@@ -259,6 +259,15 @@ now host_denied
            ["+ reachable  db.example.com port 5433",
             "- no longer  db.example.com port 5432 at 10.0.0.128-10.0.0.255",
             "1 gained, 1 lost"])
+    with open("limits.ini", "w", encoding="ascii") as out:
+        out.write(OLD + "[limits]\nbytes_up = 5M\n")
+    done = penstock("diff", "old.ini", "limits.ini")
+    r.same("another limit is a difference", (done.returncode, done.stdout),
+           (1, "* limit      bytes_up = 5242880, was not said\n"
+            "no difference in what they permit\nother limits: 1\n"))
+    done = penstock("diff", "--json", "limits.ini", "old.ini")
+    r.same("and one in JSON", json.loads(done.stdout),
+           {"change": "limit", "key": "bytes_up", "was": "5242880"})
     for change, wanted in (
             (("GET POST", "GET"),
              ["- no longer  api.example.com port 80  POST "

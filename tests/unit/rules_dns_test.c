@@ -158,12 +158,123 @@ static void nothing_that_is_used_is_warned_of(void **state)
 	rules_unref(rs);
 }
 
+static void limits_are_what_was_written(void **state)
+{
+	struct ruleset *rs = compile_good(
+		"[limits]\nconnections = 7\nnew_connections = 8\n"
+		"bytes_up = 9G\nbytes_down = 1000000000G\n"
+		"flow_bytes_up = 5K\nflow_bytes_down = 6\nrate_up = 10M\n"
+		"rate_down = 11\nheader_bytes = 8K\nheader_time = 30s\n"
+		"connect_time = 2m\nresponse_time = 1h\nidle_time = 2d\n"
+		"flow_time = 1000000000d\n"
+		"[allow a]\nhosts = a.example\nbytes_up = 1M\n"
+		"[allow b]\nhosts = b.example\nbytes_down = 2\n");
+	const struct rules_limits *l = rules_limits(rs);
+
+	(void)state;
+	assert_int_equal(l->connections, 7);
+	assert_int_equal(l->new_connections, 8);
+	assert_int_equal(l->bytes.up, 9ull << 30);
+	assert_int_equal(l->bytes.down, 1000000000ull << 30);
+	assert_int_equal(l->flow_bytes.up, 5120);
+	assert_int_equal(l->flow_bytes.down, 6);
+	assert_int_equal(l->rate.up, 10 << 20);
+	assert_int_equal(l->rate.down, 11);
+	assert_int_equal(l->header_bytes, 8192);
+	assert_int_equal(l->header_s, 30);
+	assert_int_equal(l->connect_s, 120);
+	assert_int_equal(l->response_s, 3600);
+	assert_int_equal(l->idle_s, 2 * 86400);
+	assert_int_equal(l->flow_s, RULES_SPAN_MAX_S);
+	assert_int_equal(rules_rule_bytes(rs, 0).up, 0);
+	assert_int_equal(rules_rule_bytes(rs, 1).up, 1 << 20);
+	assert_int_equal(rules_rule_bytes(rs, 1).down, 0);
+	assert_int_equal(rules_rule_bytes(rs, 2).down, 2);
+	rules_unref(rs);
+}
+
+static void bad_limits_are_errors_with_their_place(void **state)
+{
+	static const struct {
+		const char *text, *told;
+	} cases[] = {
+		{ "[limits]\nheader_time = 30\n", "p.ini:2:15: error: '30' is "
+		  "no length of time; write 30s, 10m, 2h or 1d\n" },
+		{ "[limits]\nidle_time = s\n", "p.ini:2:13: error: 's' is "
+		  "no length of time; write 30s, 10m, 2h or 1d\n" },
+		{ "[limits]\nbytes_up = 0\n", "p.ini:2:12: error: '0' is no "
+		  "number of bytes; write 65536, 64K, 10M or 2G\n" },
+		{ "[allow a]\nhosts = a.example\nbytes_up = K\n",
+		  "p.ini:3:12: error: 'K' is no number of bytes; write 65536, "
+		  "64K, 10M or 2G\n" },
+		{ "[allow a]\nhosts = a.example\nbytes_up = 1\n"
+		  "bytes_up = 2\n", "p.ini:4:0: error: 'bytes_up'" },
+		{ "[deny a]\nhosts = a.example\nbytes_up = 5\n",
+		  "p.ini:3:0: error: 'bytes_up' has no place in [deny a]; it "
+		  "belongs in [allow NAME]\n" },
+	};
+	struct told told;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		assert_null(compile_told(cases[i].text, &told));
+		assert_non_null(strstr(buf_cstr(&told.text), cases[i].told));
+		buf_done(&told.text);
+	}
+}
+
+struct limits_told {
+	struct buf text;
+	unsigned stop;
+};
+
+static bool on_limit(void *arg, const struct rules_limit_change *c)
+{
+	struct limits_told *t = arg;
+
+	assert_int_equal(buf_printf(&t->text, "%s %s %s %s\n",
+				    c->rule ? c->rule : "-", c->key,
+				    c->was ? c->was : "-",
+				    c->is ? c->is : "-"), 0);
+	return --t->stop > 0;
+}
+
+static void other_limits_are_told(void **state)
+{
+	struct ruleset *from = compile_good(
+		"[limits]\nbytes_up = 5M\nnames = 9\nidle_time = 1m\n"
+		"[allow a]\nhosts = a.example\nbytes_up = 5\n"
+		"[allow b]\nhosts = b.example\nbytes_up = 5\n");
+	struct ruleset *to = compile_good(
+		"[limits]\nbytes_up = 3000000K\nnames = 9\nflow_time = 1m\n"
+		"[allow a]\nhosts = a.example\nbytes_down = 6\n"
+		"[allow c]\nhosts = b.example\nbytes_up = 7\n");
+	struct limits_told t = { BUF_INIT(4096), 100 };
+
+	(void)state;
+	assert_true(rules_diff_limits(from, from, on_limit, &t));
+	assert_int_equal(t.text.n, 0);
+	assert_true(rules_diff_limits(from, to, on_limit, &t));
+	assert_string_equal(buf_cstr(&t.text),
+			    "- bytes_up 5242880 3000000K\n"
+			    "- idle_time 60s -\n- flow_time - 60s\n"
+			    "a bytes_up 5 -\na bytes_down - 6\n");
+	t.stop = 1;
+	assert_false(rules_diff_limits(from, to, on_limit, &t));
+	buf_done(&t.text);
+	rules_unref(from);
+	rules_unref(to);
+}
+
 static void shown_it_is_the_same_policy(void **state)
 {
 	static const char text[] =
 		"[dns]\nanswers = real\nipv6 = on\ndenied = refused\n"
-		"types = CAA\n[limits]\nqueries = 9\nlabel_bytes = 1K\n"
-		"[allow a]\nhosts = a.example\ntypes = TXT SRV\n";
+		"types = CAA\n[limits]\nqueries = 9\nlabel_bytes = 900G\n"
+		"bytes_up = 1000000000G\nrate_down = 3000001K\n"
+		"flow_time = 2d\n"
+		"[allow a]\nhosts = a.example\ntypes = TXT SRV\n"
+		"bytes_up = 3G\nbytes_down = 9\n";
 	struct ruleset *rs = compile_good(text), *again;
 	struct buf out = BUF_INIT(1 << 16);
 
@@ -174,6 +285,8 @@ static void shown_it_is_the_same_policy(void **state)
 			    sizeof(struct rules_dns));
 	assert_memory_equal(rules_limits(again), rules_limits(rs),
 			    sizeof(struct rules_limits));
+	assert_int_equal(rules_rule_bytes(again, 1).up, 3ull << 30);
+	assert_int_equal(rules_rule_bytes(again, 1).down, 9);
 	assert_int_equal(rules_name_types(again, STR("a.example"), NOW),
 			 bits("TXT", "SRV") | rules_type_bit(QTYPE_CAA));
 	buf_done(&out);
@@ -292,6 +405,9 @@ int main(void)
 			dns_opens_types_for_what_is_allowed_and_no_more),
 		cmocka_unit_test(observing_opens_no_types),
 		cmocka_unit_test(settings_are_what_was_written),
+		cmocka_unit_test(limits_are_what_was_written),
+		cmocka_unit_test(bad_limits_are_errors_with_their_place),
+		cmocka_unit_test(other_limits_are_told),
 		cmocka_unit_test(nothing_that_is_used_is_warned_of),
 		cmocka_unit_test(shown_it_is_the_same_policy),
 		cmocka_unit_test(a_difference_in_types_is_told),

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rules_limits.c - [limits]: what a run may use, as numbers
+ *
+ * One table has every key, where its number is kept and how it is written, so
+ * that what can be said can also be shown and compared.  A number that is
+ * larger than its field counts as the largest that there is: a limit never
+ * becomes smaller than it was meant by turning around.
+ */
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "rules/rules_ast.h"
+#include "rules/rules_diff.h"
+#include "rules/ruleset.h"
+
+/* What a number may be in a text, before a letter behind it. */
+#define NUMBER_MAX	1000000000
+
+enum unit { UNIT_COUNT, UNIT_BYTES, UNIT_SPAN };
+
+static const struct limit {
+	const char *key;
+	enum unit unit;
+	bool wide;			/* a uint64_t, else a uint32_t */
+	size_t offset;			/* into struct rules_limits */
+} limits[] = {
+#define NARROW(key, unit, field) \
+	{ key, unit, false, offsetof(struct rules_limits, field) }
+#define WIDE(key, field) \
+	{ key, UNIT_BYTES, true, offsetof(struct rules_limits, field) }
+	NARROW("connections", UNIT_COUNT, connections),
+	NARROW("new_connections", UNIT_COUNT, new_connections),
+	NARROW("queries", UNIT_COUNT, queries),
+	NARROW("names", UNIT_COUNT, names),
+	NARROW("label_bytes", UNIT_BYTES, label_bytes),
+	NARROW("nxdomain", UNIT_COUNT, nxdomain),
+	WIDE("bytes_up", bytes.up),
+	WIDE("bytes_down", bytes.down),
+	WIDE("flow_bytes_up", flow_bytes.up),
+	WIDE("flow_bytes_down", flow_bytes.down),
+	WIDE("rate_up", rate.up),
+	WIDE("rate_down", rate.down),
+	NARROW("header_bytes", UNIT_BYTES, header_bytes),
+	NARROW("header_time", UNIT_SPAN, header_s),
+	NARROW("connect_time", UNIT_SPAN, connect_s),
+	NARROW("response_time", UNIT_SPAN, response_s),
+	NARROW("idle_time", UNIT_SPAN, idle_s),
+	NARROW("flow_time", UNIT_SPAN, flow_s),
+#undef NARROW
+#undef WIDE
+};
+
+const struct rules_limits *rules_limits(const struct ruleset *rs)
+{
+	return &rs->limits;
+}
+
+struct rules_bytes rules_rule_bytes(const struct ruleset *rs, size_t number)
+{
+	REQUIRE(number <= rs->n_rules);
+	return number ? rs->rule[number - 1].bytes :
+			(struct rules_bytes){ 0 };
+}
+
+/* --- reading ---------------------------------------------------------------- */
+
+uint64_t rules_bytes_parse(struct str word)
+{
+	unsigned shift = 0;
+	unsigned long n;
+	char last = word.n > 1 ? word.p[word.n - 1] : '0';
+
+	if (last == 'K' || last == 'M' || last == 'G') {
+		shift = last == 'K' ? 10 : last == 'M' ? 20 : 30;
+		word.n--;
+	}
+	return str_to_uint(word, NUMBER_MAX, &n) == 0 ?
+		       (uint64_t)n << shift : 0;
+}
+
+uint32_t rules_span_parse(struct str word)
+{
+	static const struct {
+		char letter;
+		uint32_t seconds;
+	} units[] = {
+		{ 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 },
+	};
+	unsigned long n;
+
+	if (word.n < 2 ||
+	    str_to_uint(str_make(word.p, word.n - 1), NUMBER_MAX, &n) < 0)
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		if (word.p[word.n - 1] == units[i].letter)
+			return (uint32_t)MIN((uint64_t)n * units[i].seconds,
+					     RULES_SPAN_MAX_S);
+	}
+	return 0;
+}
+
+static uint64_t get(const struct rules_limits *l, const struct limit *k)
+{
+	const char *at = (const char *)l + k->offset;
+
+	return k->wide ? *(const uint64_t *)(const void *)at :
+			 *(const uint32_t *)(const void *)at;
+}
+
+static void put(struct rules_limits *l, const struct limit *k, uint64_t value)
+{
+	char *at = (char *)l + k->offset;
+
+	if (k->wide)
+		*(uint64_t *)(void *)at = value;
+	else
+		*(uint32_t *)(void *)at = (uint32_t)MIN(value, UINT32_MAX);
+}
+
+void rules_limits_take(struct rules_limits *l, const char *key,
+		       struct str value)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+		if (strcmp(limits[i].key, key) != 0)
+			continue;
+		put(l, &limits[i], limits[i].unit == UNIT_SPAN ?
+		    rules_span_parse(value) : rules_bytes_parse(value));
+	}
+}
+
+/* --- showing ---------------------------------------------------------------- */
+
+/* As it can be read again: the smallest letter that holds it exactly. */
+static void bytes_text(uint64_t n, char out[RULES_LIMIT_TEXT])
+{
+	static const char letters[] = { '\0', 'K', 'M', 'G' };
+	unsigned i = 0;
+	int len;
+
+	/* What a field holds at most stands for all that is more. */
+	if (n == UINT32_MAX)
+		n++;
+	while (n > NUMBER_MAX && i + 1 < ARRAY_SIZE(letters)) {
+		n >>= 10;
+		i++;
+	}
+	len = snprintf(out, RULES_LIMIT_TEXT, "%llu%.1s",
+		       (unsigned long long)n, &letters[i]);
+	REQUIRE(len > 0 && len < RULES_LIMIT_TEXT);
+}
+
+static void limit_text(const struct limit *k, uint64_t value,
+		       char out[RULES_LIMIT_TEXT])
+{
+	int len;
+
+	if (k->unit == UNIT_BYTES) {
+		bytes_text(value, out);
+		return;
+	}
+	len = snprintf(out, RULES_LIMIT_TEXT, "%llu%s",
+		       (unsigned long long)value,
+		       k->unit == UNIT_SPAN ? "s" : "");
+	REQUIRE(len > 0 && len < RULES_LIMIT_TEXT);
+}
+
+int rules_limits_show(const struct rules_limits *l, struct buf *out)
+{
+	char text[RULES_LIMIT_TEXT];
+	bool begun = false;
+	int e = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(limits) && !e; i++) {
+		uint64_t value = get(l, &limits[i]);
+
+		if (value == 0)
+			continue;
+		limit_text(&limits[i], value, text);
+		e = buf_printf(out, "%s%s = %s\n", begun ? "" : "\n[limits]\n",
+			       limits[i].key, text);
+		begun = true;
+	}
+	return e;
+}
+
+int rules_bytes_show(const struct rules_bytes *b, struct buf *out)
+{
+	char text[RULES_LIMIT_TEXT];
+	int e = 0;
+
+	if (b->up) {
+		bytes_text(b->up, text);
+		e = buf_printf(out, "bytes_up   = %s\n", text);
+	}
+	if (!e && b->down) {
+		bytes_text(b->down, text);
+		e = buf_printf(out, "bytes_down = %s\n", text);
+	}
+	return e;
+}
+
+/* --- comparing -------------------------------------------------------------- */
+
+static bool tell_change(struct rules_limit_change *c, const struct limit *k,
+			const uint64_t value[2], rules_limit_fn *fn, void *arg)
+{
+	char was[RULES_LIMIT_TEXT], is[RULES_LIMIT_TEXT];
+
+	if (value[0] == value[1])
+		return true;
+	limit_text(k, value[0], was);
+	limit_text(k, value[1], is);
+	c->key = k->key;
+	c->was = value[0] ? was : NULL;
+	c->is = value[1] ? is : NULL;
+	return fn(arg, c);
+}
+
+static bool tell_rule(const struct rule *was, const struct rule *is,
+		      rules_limit_fn *fn, void *arg)
+{
+	static const struct limit up = { "bytes_up", UNIT_BYTES, true, 0 };
+	static const struct limit down = { "bytes_down", UNIT_BYTES, true, 0 };
+	struct rules_limit_change c = { .rule = is->name };
+	const uint64_t ups[] = { was->bytes.up, is->bytes.up };
+	const uint64_t downs[] = { was->bytes.down, is->bytes.down };
+
+	return tell_change(&c, &up, ups, fn, arg) &&
+	       tell_change(&c, &down, downs, fn, arg);
+}
+
+bool rules_diff_limits(const struct ruleset *from, const struct ruleset *to,
+		       rules_limit_fn *fn, void *arg)
+{
+	struct rules_limit_change c = { .rule = NULL };
+	size_t was;
+
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+		const uint64_t value[] = { get(&from->limits, &limits[i]),
+					   get(&to->limits, &limits[i]) };
+
+		if (!tell_change(&c, &limits[i], value, fn, arg))
+			return false;
+	}
+	for (size_t i = 0; i < to->n_rules; i++) {
+		const struct rule *r = &to->rule[i];
+
+		was = r->deny ? 0 :
+		      rules_rule_find(from, false, str_from(r->name));
+		if (was && !tell_rule(&from->rule[was - 1], r, fn, arg))
+			return false;
+	}
+	return true;
+}
