@@ -10,7 +10,7 @@ build_packages="gcc make autoconf automake pkg-config libevent-dev libc-ares-dev
 lab_packages="iproute2 nftables openssl util-linux curl python3 python3-dnspython"
 test_packages="clang libclang-rt-14-dev python3-pytest python3-h11 wget git
 	bind9-dnsutils netcat-openbsd openssh-client uidmap procps nodejs strace
-	xz-utils dnsmasq-base gron musl-tools python3-unbound"
+	xz-utils dnsmasq-base gron musl-tools python3-unbound ccache"
 
 say() {
 	printf '%s: %s\n' "$(basename "$0")" "$*"
@@ -46,6 +46,12 @@ install_missing() {
 			--no-install-recommends $missing
 	} >"${TMPDIR:-/tmp}/penstock-apt.log" 2>&1 ||
 		die "apt-get failed; see ${TMPDIR:-/tmp}/penstock-apt.log"
+}
+
+# distcheck compiles what the gcc build has compiled: from a cache it takes a third
+export CCACHE_DIR="$top/build/ccache" CCACHE_NOHASHDIR=1
+cached_gcc() {
+	if command -v ccache >/dev/null; then echo "ccache gcc"; else echo gcc; fi
 }
 
 # build_tree NAME [CONFIGURE ARGUMENT...]: configure and make in build/NAME
