@@ -49,6 +49,8 @@ static const struct birth births[] = {
 	  { { 0, 0 } }, "DNS over TCP" },
 	{ PLUG_FD_HTTP, AF_INET, SOCK_STREAM, PLUG_HTTP_ADDR, PLUG_HTTP_PORT,
 	  { { 0, 0 } }, "the HTTP proxy" },
+	{ PLUG_FD_SOCKS, AF_INET, SOCK_STREAM, PLUG_SOCKS_ADDR,
+	  PLUG_SOCKS_PORT, { { 0, 0 } }, "the SOCKS proxy" },
 	{ PLUG_FD_DNS_UDP6, AF_INET6, SOCK_DGRAM, "::", PLUG_DNS_PORT,
 	  { { IPPROTO_IPV6, IPV6_V6ONLY }, { IPPROTO_IPV6, IPV6_RECVPKTINFO },
 	    { IPPROTO_IPV6, IPV6_FREEBIND } }, "DNS over UDP (IPv6)" },

@@ -36,7 +36,7 @@
 #include <stdint.h>
 
 #define PLUG_MAGIC	0x4b4c5350u	/* "PSLK" */
-#define PLUG_VERSION	2
+#define PLUG_VERSION	3
 
 #define PLUG_RUN_MAX		40	/* bytes with NUL */
 #define PLUG_LABEL_MAX		64
@@ -51,6 +51,8 @@
 /* Ports and addresses that the sandbox side of the contract fixes. */
 #define PLUG_HTTP_ADDR		"127.0.0.1"
 #define PLUG_HTTP_PORT		3128
+#define PLUG_SOCKS_ADDR		"127.0.0.1"
+#define PLUG_SOCKS_PORT		1080
 #define PLUG_TPROXY_ADDR4	"127.0.0.2"
 #define PLUG_TPROXY_ADDR6	"::1"
 #define PLUG_DNS_PORT		53
@@ -93,6 +95,7 @@ enum plug_fd {
 	PLUG_FD_TPROXY4,	/* IP_TRANSPARENT listener on PLUG_TPROXY_ADDR4 */
 	PLUG_FD_TPROXY6,
 	PLUG_FD_HTTP,		/* PLUG_HTTP_ADDR:PLUG_HTTP_PORT */
+	PLUG_FD_SOCKS,		/* PLUG_SOCKS_ADDR:PLUG_SOCKS_PORT */
 	PLUG_FD_NFLOG,		/* NETLINK_NETFILTER bound to PLUG_NFLOG_GROUP */
 	PLUG_FD_DIAG,		/* NETLINK_SOCK_DIAG, kept for process names */
 

@@ -96,6 +96,7 @@ static int sandbox_open_listeners(struct sandbox *s,
 {
 	static listener_fn *const fn[SANDBOX_ROLES] = {
 		[SANDBOX_HTTP] = conn_start_explicit,
+		[SANDBOX_SOCKS] = conn_start_socks,
 		[SANDBOX_TPROXY] = conn_start_transparent,
 	};
 	struct listener *l;

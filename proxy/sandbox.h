@@ -66,6 +66,7 @@ struct sandbox {
 /* What a descriptor of a sandbox's is for. */
 enum sandbox_role {
 	SANDBOX_HTTP,		/* listening: the explicit proxy */
+	SANDBOX_SOCKS,		/* listening: the same for SOCKS */
 	SANDBOX_TPROXY,		/* listening: whatever else is dialled */
 	SANDBOX_DNS_UDP,	/* IP_PKTINFO or IPV6_RECVPKTINFO set */
 	SANDBOX_DNS_TCP,	/* listening */

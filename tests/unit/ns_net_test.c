@@ -237,6 +237,7 @@ static void body_daemon_gone(void *arg)
 	LAB_CHECK(tcp_try(NULL, FAR6, 443, NULL) == ECONNREFUSED);
 	LAB_CHECK(tcp_try(NULL, FAR4, 53, NULL) == ECONNREFUSED);
 	LAB_CHECK(tcp_try(NULL, "127.0.0.1", 3128, NULL) == ECONNREFUSED);
+	LAB_CHECK(tcp_try(NULL, "127.0.0.1", 1080, NULL) == ECONNREFUSED);
 }
 
 static void when_the_sockets_close_everything_is_refused_at_once(void **state)
@@ -313,6 +314,7 @@ static void body_steal(void *arg)
 	LAB_CHECK(bind_try(SOCK_DGRAM, "8.8.8.8", 53) == EADDRINUSE);
 	LAB_CHECK(bind_try(SOCK_STREAM, "127.0.0.1", 53) == EADDRINUSE);
 	LAB_CHECK(bind_try(SOCK_STREAM, "127.0.0.1", 3128) == EADDRINUSE);
+	LAB_CHECK(bind_try(SOCK_STREAM, "127.0.0.1", 1080) == EADDRINUSE);
 	LAB_CHECK(bind_try(SOCK_STREAM, "127.0.0.2", net.s.tproxy4) ==
 		  EADDRINUSE);
 	LAB_CHECK(bind_try(SOCK_STREAM, "127.0.0.1", 8000) == 0);

@@ -136,6 +136,7 @@ def make_sockets():
         6: (v4, tcp, "127.0.0.2", 0, [(ip, 19)]),
         7: (v6, tcp, "::1", 0, [only6, (ip6, 75)]),
         8: (v4, tcp, "127.0.0.1", 3128, []),
+        9: (v4, tcp, "127.0.0.1", 1080, []),
     }
     made = {}
     for slot, (family, kind, address, port, options) in table.items():
@@ -159,6 +160,33 @@ def read_until(s, mark):
     return data
 
 
+def read_exactly(s, n):
+    data = b""
+    while len(data) < n:
+        more = s.recv(n - len(data))
+        if not more:
+            return data
+        data += more
+    return data
+
+
+def echoes(s):
+    """The blob comes back whole, and then the end."""
+    def send():
+        s.sendall(BLOB)
+        s.shutdown(socket.SHUT_WR)
+    t = threading.Thread(target=send)
+    t.start()
+    got = bytearray()
+    while True:
+        data = s.recv(65536)
+        if not data:
+            break
+        got += data
+    t.join()
+    return bytes(got) == BLOB
+
+
 def tunnel(i):
     with socket.create_connection(("127.0.0.1", 3128), 60) as s:
         host = b"h%d.example.org:7" % (i % 40)
@@ -166,20 +194,17 @@ def tunnel(i):
         head = read_until(s, b"\r\n\r\n")
         if b" 200 " not in head:
             return head[:60]
+        return echoes(s)
 
-        def send():
-            s.sendall(BLOB)
-            s.shutdown(socket.SHUT_WR)
-        t = threading.Thread(target=send)
-        t.start()
-        got = bytearray()
-        while True:
-            data = s.recv(65536)
-            if not data:
-                break
-            got += data
-        t.join()
-        return bytes(got) == BLOB
+
+def socks(i):
+    with socket.create_connection(("127.0.0.1", 1080), 60) as s:
+        host = b"h%d.example.org" % (i % 40)
+        s.sendall(b"\5\1\0" + b"\5\1\0\3%c%s\0\7" % (len(host), host))
+        said = read_exactly(s, 12)
+        if said != b"\5\0" + b"\5\0\0\1" + bytes(6):
+            return said
+        return echoes(s)
 
 
 def request(i):
@@ -224,7 +249,7 @@ def transparent(_):
         return True
 
 
-DEEDS = (tunnel, request, refusal, dns_udp, dns_tcp, transparent)
+DEEDS = (tunnel, socks, request, refusal, dns_udp, dns_tcp, transparent)
 
 
 def load():
@@ -294,7 +319,7 @@ class Run:
             "--resolv-conf", os.path.join(directory, "resolv.conf")], os.environ)
         theirs.close()
         bits = sum(1 << s for s in b"\0\1" + slots)
-        self.plug.sendmsg([struct.pack("IHHII40s64s40s64s", 0x4b4c5350, 2, 1, bits, 0,
+        self.plug.sendmsg([struct.pack("IHHII40s64s40s64s", 0x4b4c5350, 3, 1, bits, 0,
                                        b"run-1", b"box", b"nonce", b"")],
                           [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
         for fd in fds:
@@ -341,7 +366,7 @@ def under_load(directory, asked):
         if got != ROUNDS:
             break
     check("203.0.113.54" in asked, "a change of resolv.conf is followed", got)
-    run.plug.send(struct.pack("IHH", 0x4b4c5350, 2, 4))
+    run.plug.send(struct.pack("IHH", 0x4b4c5350, 3, 4))
     check(run.hear() == 5, "the last record is confirmed")
     status = run.ended()
     check(status == 0, "the daemon ends in order", "status %d" % status)

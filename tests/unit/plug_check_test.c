@@ -28,7 +28,7 @@ static uint64_t own;
 
 static const int only_policy[PLUG_FDS] = {
 	[PLUG_FD_POLICY] = 7,
-	-1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+	-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
 };
 
 static void expect_bad(const struct plug_open *o, size_t nfds,
