@@ -289,6 +289,7 @@ static int make_env(struct run *r)
 		.user = renamed ? user_inside(r) : NULL,
 		.runtime_dir = RUNTIME_DIR,
 		.proxy = !r->opts.no_proxy_env,
+		.socks = r->opts.socks,
 	};
 	const char *ignored;
 	int e = run_env_make(&config, &r->env, &ignored);

@@ -9,9 +9,9 @@
  * into a refusal.
  *
  * Set, unless the caller wants no proxy variables: both spellings, since curl
- * reads only the small http_proxy and others only the large one; never
- * ALL_PROXY, which breaks clients without SOCKS; no_proxy in the one form that
- * every client understands.
+ * reads only the small http_proxy and others only the large one; ALL_PROXY for
+ * who asks for it alone, since it breaks clients without SOCKS; no_proxy in the
+ * one form that every client understands.
  */
 #include "cli/run_env.h"
 
@@ -101,12 +101,33 @@ static void add(struct made *m, const char *name, const char *value)
 		m->env[m->n++] = v;
 }
 
-static void add_ours(struct made *m, const struct run_env_config *c)
+static void add_proxies(struct made *m, const struct run_env_config *c)
 {
 	static const char proxy[] = "http://" PLUG_HTTP_ADDR ":3128";
+	static const char socks[] = "socks5h://" PLUG_SOCKS_ADDR ":1080";
 	static const char direct[] = "localhost,127.0.0.1,::1";
 
 	_Static_assert(PLUG_HTTP_PORT == 3128, "the port in proxy[]");
+	_Static_assert(PLUG_SOCKS_PORT == 1080, "the port in socks[]");
+	if (c->proxy) {
+		add(m, "http_proxy", proxy);
+		add(m, "HTTP_PROXY", proxy);
+		add(m, "https_proxy", proxy);
+		add(m, "HTTPS_PROXY", proxy);
+		add(m, "NODE_USE_ENV_PROXY", "1");
+	}
+	if (c->socks) {
+		add(m, "all_proxy", socks);
+		add(m, "ALL_PROXY", socks);
+	}
+	if (c->proxy || c->socks) {
+		add(m, "no_proxy", direct);
+		add(m, "NO_PROXY", direct);
+	}
+}
+
+static void add_ours(struct made *m, const struct run_env_config *c)
+{
 	add(m, "HOME", c->home ? c->home : "/");
 	if (c->user) {
 		add(m, "USER", c->user);
@@ -118,15 +139,7 @@ static void add_ours(struct made *m, const struct run_env_config *c)
 	add(m, "PENSTOCK_RUN", c->run_id);
 	/* Its SDKs would wait for an address that nothing here answers for. */
 	add(m, "AWS_EC2_METADATA_DISABLED", "true");
-	if (!c->proxy)
-		return;
-	add(m, "http_proxy", proxy);
-	add(m, "HTTP_PROXY", proxy);
-	add(m, "https_proxy", proxy);
-	add(m, "HTTPS_PROXY", proxy);
-	add(m, "no_proxy", direct);
-	add(m, "NO_PROXY", direct);
-	add(m, "NODE_USE_ENV_PROXY", "1");
+	add_proxies(m, c);
 }
 
 static bool is_user(struct str name)

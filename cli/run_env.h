@@ -16,6 +16,7 @@ struct run_env_config {
 	const char *user;	/* USER and LOGNAME; NULL keeps them */
 	const char *runtime_dir;
 	bool proxy;		/* set the proxy variables */
+	bool socks;		/* set ALL_PROXY */
 };
 
 /**

@@ -16,7 +16,7 @@
 enum {
 	ID_ALLOW = 1, ID_PRESET, ID_PRESET_DIR, ID_POLICY, ID_POLICY_NAME,
 	ID_OBSERVE, ID_WRITE_POLICY, ID_RECORDS, ID_JSON, ID_SUMMARY, ID_QUIET,
-	ID_NO_PROXY_ENV, ID_MAP_ROOT, ID_NAME, ID_PRIVATE, ID_PLUG, ID_DAEMON,
+	ID_NO_PROXY_ENV, ID_SOCKS, ID_MAP_ROOT, ID_NAME, ID_PRIVATE, ID_PLUG, ID_DAEMON,
 	ID_DNS_SERVER, ID_DNS_CA,
 	ID_HELP,
 };
@@ -42,6 +42,8 @@ static const struct opt opts[] = {
 	  "append the records to FILE instead of the state directory" },
 	{ ID_NO_PROXY_ENV, "no-proxy-env", 0, OPT_NONE, NULL,
 	  "do not set http_proxy and its kin inside" },
+	{ ID_SOCKS, "socks", 0, OPT_NONE, NULL,
+	  "set ALL_PROXY inside, too, for programs that need it" },
 	{ ID_MAP_ROOT, "map-root", 0, OPT_NONE, NULL,
 	  "appear as root inside, for programs that insist on it" },
 	{ ID_NAME, "name", 0, OPT_NEEDED, "LABEL",
@@ -127,6 +129,9 @@ static const char *set_flag(struct run_opts *o, int id)
 		break;
 	case ID_NO_PROXY_ENV:
 		o->no_proxy_env = true;
+		break;
+	case ID_SOCKS:
+		o->socks = true;
 		break;
 	case ID_MAP_ROOT:
 		o->map_root = true;

@@ -27,7 +27,7 @@ struct run_opts {
 	const char *name, *plug, *daemon;
 	const char *dns[RUN_DNS_MAX + 1];	/* NULL-terminated */
 	const char *dns_ca;
-	bool observe, json, summary, quiet, no_proxy_env, map_root, private;
+	bool observe, json, summary, quiet, no_proxy_env, socks, map_root, private;
 	bool help;
 };
 

@@ -191,6 +191,33 @@ static void one_proxy_inside_and_none_of_the_callers(void **state)
 	run_env_free(env);
 }
 
+/* CLI-07: for who asks for it, and then with what goes direct. */
+static void socks_is_named_only_where_it_is_asked_for(void **state)
+{
+	struct run_env_config c = {
+		.from = callers, .run_id = "abc", .home = "/home/u",
+		.user = "sandbox", .runtime_dir = "/run/user/sandbox",
+		.socks = true,
+	};
+	const char *ignored;
+	char **env;
+
+	(void)state;
+	for (int both = 0; both < 2; both++) {
+		c.proxy = both;
+		assert_int_equal(run_env_make(&c, &env, &ignored), 0);
+		assert_string_equal(value_of(env, "ALL_PROXY"),
+				    "socks5h://127.0.0.1:1080");
+		assert_string_equal(value_of(env, "all_proxy"),
+				    "socks5h://127.0.0.1:1080");
+		assert_int_equal(times_in(env, "ALL_PROXY"), 1);
+		assert_string_equal(value_of(env, "NO_PROXY"),
+				    "localhost,127.0.0.1,::1");
+		assert_int_equal(times_in(env, "https_proxy"), both);
+		run_env_free(env);
+	}
+}
+
 static void what_leads_to_the_host_is_left_out(void **state)
 {
 	static const char *const gone[] = { "SSH_AUTH_SOCK", "DOCKER_HOST",
@@ -392,6 +419,7 @@ int main(void)
 		cmocka_unit_test(wrong_options_are_refused),
 		cmocka_unit_test(each_allow_becomes_a_rule_of_its_own),
 		cmocka_unit_test(one_proxy_inside_and_none_of_the_callers),
+		cmocka_unit_test(socks_is_named_only_where_it_is_asked_for),
 		cmocka_unit_test(what_leads_to_the_host_is_left_out),
 		cmocka_unit_test(sizes_read_as_people_say_them),
 		cmocka_unit_test(the_summary_says_what_to_allow_and_what_never),
