@@ -249,6 +249,13 @@ struct timed {
 	unsigned long allowed;
 };
 
+static void take_percentiles(uint32_t *t, size_t n, struct timed *ret)
+{
+	qsort(t, n, sizeof(t[0]), ticks_cmp);
+	ret->median = t[n / 2];
+	ret->p99 = t[n - n / 100 - 1];
+}
+
 struct asked {
 	char name[DECISIONS][256];
 	uint8_t n[DECISIONS];
@@ -305,9 +312,7 @@ static struct timed time_them(const struct ruleset *rs, const struct asked *a,
 		ret.allowed += decide(rs, str_make(host, a->n[i]));
 		t[i] = (uint32_t)(ticks() - before);
 	}
-	qsort(t, n, sizeof(t[0]), ticks_cmp);
-	ret.median = t[n / 2];
-	ret.p99 = t[n - n / 100 - 1];
+	take_percentiles(t, n, &ret);
 	begin = now_ns(CLOCK_PROCESS_CPUTIME_ID);
 	for (size_t i = 0; i < n; i++)
 		(void)decide(rs, str_make(a->name[i], a->n[i]));
@@ -316,17 +321,12 @@ static struct timed time_them(const struct ruleset *rs, const struct asked *a,
 	return ret;
 }
 
-/*
- * What one read costs that hangs on the one before, all over CHASE_BYTES in
- * large pages: no decision that needs memory can be faster than one of these.
- */
-static double memory_ns(void)
+/* A circle through all lines of CHASE_BYTES, in large pages. */
+static char *make_circle(void)
 {
 	const size_t n = CHASE_BYTES / 64;
 	char *block = mem_new(CHASE_BYTES);
-	uint32_t *order = mem_new_array(n, sizeof(*order)), at = 0;
-	uint64_t begin;
-	double ns;
+	uint32_t *order = mem_new_array(n, sizeof(*order));
 
 	if (!block || !order)
 		die("out of memory");
@@ -343,15 +343,39 @@ static double memory_ns(void)
 	}
 	for (size_t i = 0; i < n; i++)
 		memcpy(block + 64 * i, &order[i], sizeof(order[i]));
+	mem_free(order);
+	return block;
+}
+
+/*
+ * What one read costs that hangs on the one before: no decision that needs
+ * memory can be faster than one of these.  @ret: each timed as decisions are.
+ */
+static double memory_ns(struct timed *ret)
+{
+	static uint32_t t[DECISIONS];
+	const size_t n = CHASE_BYTES / 64;
+	char *block = make_circle();
+	uint32_t at = 0, start;
+	uint64_t begin;
+	double ns;
+
+	for (size_t i = 0; i < DECISIONS; i++) {
+		uint64_t before = ticks();
+
+		memcpy(&at, block + 64 * (size_t)at, sizeof(at));
+		t[i] = (uint32_t)(ticks() - before);
+	}
+	take_percentiles(t, DECISIONS, ret);
+	start = at;
 	begin = now_ns(CLOCK_PROCESS_CPUTIME_ID);
 	for (size_t i = 0; i < n; i++)
 		memcpy(&at, block + 64 * (size_t)at, sizeof(at));
 	ns = (double)(now_ns(CLOCK_PROCESS_CPUTIME_ID) - begin) / (double)n;
 	/* It is back where it began: the reads cannot be left out. */
-	if (at != 0)
+	if (at != start)
 		die("the circle is none");
 	mem_free(block);
-	mem_free(order);
 	return ns;
 }
 
@@ -377,8 +401,9 @@ int main(int argc, char **argv)
 	uint64_t tick0 = ticks(), ns0 = now_ns(CLOCK_MONOTONIC);
 	struct ruleset *rs;
 	struct load l;
+	struct timed read;
 	uint32_t empty;
-	double ns;
+	double ns, chase;
 
 	if (argc != 4)
 		die("usage: match LIST OTHERS RULES");
@@ -405,8 +430,11 @@ int main(int argc, char **argv)
 		       ((double)m[i].timed.median - empty) * ns,
 		       ((double)m[i].timed.p99 - empty) * ns, m[i].timed.many,
 		       m[i].timed.allowed);
-	printf(", \"empty_ns\": %.1f, \"memory_ns\": %.1f}\n", empty * ns,
-	       memory_ns());
+	chase = memory_ns(&read);
+	printf(", \"empty_ns\": %.1f, \"memory_ns\": %.1f, \"read\": "
+	       "{\"median_ns\": %.1f, \"p99_ns\": %.1f}}\n", empty * ns, chase,
+	       ((double)read.median - empty) * ns,
+	       ((double)read.p99 - empty) * ns);
 	rules_unref(rs);
 	return 0;
 }

@@ -8,10 +8,11 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "rules/host_table.h"
 
 #define DRAFTS_MIN	64
 #define EDGES_MIN	128		/* a power of two */
-#define MARKS_MAX	(1u << 28)
+#define MARKS_MAX	(1u << HOST_MARK_BITS_MAX)
 #define RULES_LIMIT	(1u << 30)	/* rules that a key has room for */
 
 int host_marks_init(struct host_marks *m)

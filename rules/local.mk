@@ -8,7 +8,7 @@ noinst_LIBRARIES += %D%/librules.a
 	%D%/host_idn.c %D%/host_idn.h \
 	%D%/host_list.c %D%/host_list.h \
 	%D%/host_marks.c %D%/host_marks.h \
-	%D%/host_record.h %D%/host_table.c %D%/host_table.h \
+	%D%/host_cell.h %D%/host_table.c %D%/host_table.h %D%/host_walk.h \
 	%D%/protocols.c \
 	%D%/rules.h %D%/ruleset.h %D%/rules_ast.h \
 	%D%/rules_allow.c \

@@ -3,8 +3,8 @@
  * rules_compile.c - from policy texts to an immutable ruleset
  *
  * What a ruleset needs is in one arena, the ruleset itself included, but for the
- * table of hosts with its names, which are two blocks of their own.  It is built
- * in passes: rules, then their hosts (rules_hosts.c), then the trees of ranges.
+ * table of hosts, which is a block of its own.  It is built in passes: rules,
+ * then their hosts (rules_hosts.c), then the trees of ranges.
  */
 #include <errno.h>
 #include <sha2.h>

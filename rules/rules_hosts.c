@@ -15,10 +15,7 @@
 #include "rules/rules_ast.h"
 #include "rules/ruleset.h"
 
-/* What most host names take, to begin with. */
-#define NAME_BYTES	24
-
-/* Hosts of a list that are read ahead, while their slots are fetched. */
+/* Hosts of a list that are read ahead, while their cells are fetched. */
 #define READ_AHEAD	16
 
 struct planting {
@@ -36,13 +33,26 @@ static void planting_done(struct planting *p)
 	host_marks_done(&p->marks);
 }
 
+static int step(struct planting *p, uint32_t at, enum host_step what,
+		uint32_t *ret_mark)
+{
+	uint32_t mark = host_build_mark(&p->build, at), before = mark;
+	int err = host_marks_step(&p->marks, &mark, what,
+				  what == STEP_LEADS ? 0 : p->rule);
+
+	*ret_mark = mark;
+	if (!err && mark != before)
+		host_build_set_mark(&p->build, at, mark);
+	return err ? err : mark != before;
+}
+
 /* All names above it lead to a name that is allowed, or below which some are. */
 static int lead(struct planting *p, const struct host_trail *trail, bool below)
 {
 	for (unsigned i = 0; i + !below < trail->n; i++) {
-		uint32_t *mark = &p->build.node[trail->node[i]].mark;
+		uint32_t mark;
 
-		if (host_marks_step(&p->marks, mark, STEP_LEADS, 0) < 0)
+		if (step(p, trail->at[i], STEP_LEADS, &mark) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -50,23 +60,24 @@ static int lead(struct planting *p, const struct host_trail *trail, bool below)
 
 /* @ret_twice: the rule had it already. */
 static int plant(struct planting *p, enum host_pattern_kind kind,
-		 struct str name, struct rules_place place, bool *ret_twice)
+		 const struct host_probe *probe, struct rules_place place,
+		 bool *ret_twice)
 {
 	const struct host_mark_draft *draft;
 	struct host_trail trail;
-	uint32_t *mark, before;
+	uint32_t mark;
+	int new;
 
-	if (host_build_add(&p->build, name, &trail) < 0)
+	if (host_build_add(&p->build, probe, &trail) < 0)
 		return -ENOMEM;
-	mark = &p->build.node[trail.node[trail.n - 1]].mark;
-	before = *mark;
-	if (host_marks_step(&p->marks, mark, kind == HOST_EXACT ? STEP_EXACT :
-			    STEP_BELOW, p->rule) < 0)
-		return -ENOMEM;
-	*ret_twice = *mark == before;
-	draft = &p->marks.draft[*mark];
-	if (!*ret_twice && MAX(draft->n_exact, draft->n_below) ==
-			   RULES_PER_HOST_MAX + 1) {
+	new = step(p, trail.at[trail.n - 1], kind == HOST_EXACT ? STEP_EXACT :
+		   STEP_BELOW, &mark);
+	if (new < 0)
+		return new;
+	*ret_twice = !new;
+	draft = &p->marks.draft[mark];
+	if (new && MAX(draft->n_exact, draft->n_below) ==
+		   RULES_PER_HOST_MAX + 1) {
 		report_error(p->report, place, "more than %d rules name the "
 			     "same host; join some of them",
 			     RULES_PER_HOST_MAX);
@@ -130,6 +141,7 @@ void rules_check_lists(const struct rules_ast *ast, struct rules_report *report)
 
 struct ahead {
 	struct host_pattern pattern;
+	struct host_probe probe;	/* of its name */
 	struct rules_place place;
 };
 
@@ -150,8 +162,7 @@ static int plant_ahead(struct planting *p, const struct ahead *a,
 		plant_any(p, &any);
 		twice = any.twice;
 	} else {
-		err = plant(p, a->pattern.kind, host_name_str(&a->pattern.name),
-			    a->place, &twice);
+		err = plant(p, a->pattern.kind, &a->probe, a->place, &twice);
 	}
 	tally->hosts++;
 	if (twice && tally->twice++ == 0)
@@ -211,8 +222,9 @@ static int plant_list(struct planting *p, const struct ast_rule *r,
 		a->place = place_in(&reader, list->source);
 		n++;
 		if (a->pattern.kind != HOST_ANY)
-			host_build_prefetch(&p->build,
-					    host_name_str(&a->pattern.name));
+			host_build_probe(&p->build,
+					 host_name_str(&a->pattern.name),
+					 &a->probe);
 	} while (step != LIST_END && !err);
 	while (done < n && !err)
 		err = plant_ahead(p, &ahead[done++ % READ_AHEAD], &tally);
@@ -229,50 +241,41 @@ static int plant_rule(struct planting *p, struct ast_rule *r)
 
 	p->allow = !r->deny;
 	for (struct ast_host *h = r->hosts; h && !err; h = h->next) {
-		if (h->kind == HOST_ANY)
+		struct host_probe probe UNINITIALIZED;
+
+		if (h->kind == HOST_ANY) {
 			plant_any(p, h);
-		else
-			err = plant(p, h->kind, h->name, h->place, &h->twice);
+			continue;
+		}
+		host_build_probe(&p->build, h->name, &probe);
+		err = plant(p, h->kind, &probe, h->place, &h->twice);
 	}
 	for (struct ast_list *l = r->lists; l && !err; l = l->next)
 		err = plant_list(p, r, l);
 	return err;
 }
 
-/* Hosts and bytes of their names, roughly: what room is made for at first. */
-static void guess(const struct rules_ast *ast,
-		  const struct rules_report *report, size_t *ret_names,
-		  size_t *ret_bytes)
+/* Hosts and bytes of their names, at most: comments count, too. */
+static void count_names(const struct rules_ast *ast,
+			const struct rules_report *report, size_t *ret_names,
+			size_t *ret_bytes)
 {
 	*ret_names = ast->n_hosts;
-	*ret_bytes = ast->n_hosts * NAME_BYTES;
+	*ret_bytes = 0;
 	for (const struct ast_rule *r = ast->rules; r; r = r->next) {
+		for (const struct ast_host *h = r->hosts; h; h = h->next)
+			*ret_bytes += h->name.n + 1;
 		for (const struct ast_list *l = r->lists; l; l = l->next) {
-			size_t n = report->source[l->source].text.n;
+			struct str rest = report->source[l->source].text, line;
 
-			*ret_bytes += n;
-			*ret_names += n / NAME_BYTES;
+			*ret_bytes += rest.n;
+			while (str_cut(&rest, '\n', &line))
+				++*ret_names;
 		}
 	}
 }
 
 /* --- what the marks mean -------------------------------------------------- */
-
-/* Number the marks that names ended at, from 0; @number: by draft. */
-static uint32_t number_marks(struct planting *p, uint32_t *number)
-{
-	struct host_build *b = &p->build;
-	uint32_t n = 1;
-
-	for (uint32_t i = 1; i < b->n; i++) {
-		uint32_t *mark = &b->node[i].mark;
-
-		if (*mark != HOST_MARK_NONE && number[*mark] == 0)
-			number[*mark] = n++;
-		*mark = number[*mark];
-	}
-	return n;
-}
 
 /* The chain of steps, from its end, into the slices of the mark. */
 static void fill_mark(struct planting *p, struct host_mark *mark,
@@ -333,11 +336,9 @@ static int finish(struct planting *p)
 	number = mem_new_array(p->marks.n, sizeof(*number));
 	if (!number)
 		return -ENOMEM;
-	n = number_marks(p, number);
-	if (n > 1u << HOST_MARK_BITS_MAX)
-		return -ENOMEM;
+	n = host_build_number_marks(&p->build, number);
 	err = fill_marks(p, number, n);
-	return err ? err : host_build_take(&p->build, n, &p->rs->hosts);
+	return err ? err : host_build_take(&p->build, &p->rs->hosts);
 }
 
 int rules_compile_hosts(struct ruleset *rs, const struct rules_ast *ast,
@@ -352,7 +353,7 @@ int rules_compile_hosts(struct ruleset *rs, const struct rules_ast *ast,
 	rs->any = arena_get_array(rs->arena, ast->n_rules, sizeof(rs->any[0]));
 	if (!rs->any)
 		return -ENOMEM;
-	guess(ast, report, &names, &bytes);
+	count_names(ast, report, &names, &bytes);
 	err = host_build_init(&p.build, names, bytes);
 	if (!err)
 		err = host_marks_init(&p.marks);

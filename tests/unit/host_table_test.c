@@ -31,10 +31,21 @@ static struct str name_of(unsigned i, char out[NAME_SIZE])
 /* Adds the name with that mark. */
 static void add(struct host_build *b, struct str name, uint32_t mark)
 {
+	struct host_probe probe;
 	struct host_trail trail;
 
-	assert_int_equal(host_build_add(b, name, &trail), 0);
-	b->node[trail.node[trail.n - 1]].mark = mark;
+	host_build_probe(b, name, &probe);
+	assert_int_equal(host_build_add(b, &probe, &trail), 0);
+	host_build_set_mark(b, trail.at[trail.n - 1], mark);
+}
+
+/* The hash of the whole name, as the table has it. */
+static uint32_t tag_of(const struct host_build *b, struct str name)
+{
+	struct host_probe probe;
+
+	host_build_probe(b, name, &probe);
+	return probe.level[probe.n - 1].tag;
 }
 
 static uint32_t find(const struct host_table *t, const char *name)
@@ -45,10 +56,13 @@ static uint32_t find(const struct host_table *t, const char *name)
 	return path.whole ? path.mark[path.n - 1] : UINT32_MAX;
 }
 
-/* From a guess of 1, so that it grows all the way, and of all. */
+/*
+ * From a guess of 1, so that it grows all the way, of all, and of far too many,
+ * so that it is made smaller in the end.
+ */
 static void every_name_is_found_with_its_mark(void **state)
 {
-	static const size_t guesses[] = { 1, MANY };
+	static const size_t guesses[] = { 1, MANY, 20 * MANY };
 
 	(void)state;
 	for (size_t g = 0; g < ARRAY_SIZE(guesses); g++) {
@@ -56,10 +70,13 @@ static void every_name_is_found_with_its_mark(void **state)
 		struct host_table t;
 		char text[NAME_SIZE];
 
-		assert_int_equal(host_build_init(&b, guesses[g], 0), 0);
+		assert_int_equal(host_build_init(&b, guesses[g],
+						 guesses[g] * NAME_SIZE), 0);
 		for (unsigned i = 0; i < MANY; i++)
 			add(&b, name_of(i, text), 1 + i % 1000);
-		assert_int_equal(host_build_take(&b, 1001, &t), 0);
+		assert_int_equal(host_build_take(&b, &t), 0);
+		/* A cell has room for several. */
+		assert_true(t.n_cells < MANY);
 		for (unsigned i = 0; i < MANY; i++) {
 			struct str name = name_of(i, text);
 
@@ -85,8 +102,8 @@ static void names_above_are_there_without_a_mark(void **state)
 	add(&b, STR("a.b.example.com"), 1);
 	add(&b, STR("example.com"), 2);
 	add(&b, STR("xample.com"), 3);
-	assert_int_equal(b.n, 1 + 5);
-	assert_int_equal(host_build_take(&b, 4, &t), 0);
+	assert_int_equal(b.records, 5);
+	assert_int_equal(host_build_take(&b, &t), 0);
 	host_table_find(&t, STR("x.a.b.example.com"), &path);
 	assert_int_equal(path.n, 4);
 	assert_false(path.whole);
@@ -98,6 +115,49 @@ static void names_above_are_there_without_a_mark(void **state)
 	/* The end of a name, but not at a label. */
 	assert_int_equal(find(&t, "ample.com"), UINT32_MAX);
 	assert_int_equal(find(&t, "com"), 0);
+	host_table_done(&t);
+}
+
+/* Many policies have a handful of hosts, and there is one for each run. */
+static void a_small_table_takes_little_memory(void **state)
+{
+	char text[NAME_SIZE];
+	struct host_build b;
+	struct host_table t;
+
+	(void)state;
+	assert_int_equal(host_build_init(&b, 5, 5 * NAME_SIZE), 0);
+	for (unsigned i = 0; i < 5; i++)
+		add(&b, name_of(i, text), 1);
+	assert_int_equal(host_build_take(&b, &t), 0);
+	assert_true((t.n_cells + t.n_more + 1) * 128 <= 1024);
+	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(find(&t, name_of(i, text).p), 1);
+	host_table_done(&t);
+}
+
+/* Marks are numbered without gaps, and equal ones stay equal. */
+static void marks_are_numbered_anew(void **state)
+{
+	uint32_t number[3000] = { 0 };
+	char text[NAME_SIZE];
+	struct host_build b;
+	struct host_table t;
+
+	(void)state;
+	assert_int_equal(host_build_init(&b, 0, 0), 0);
+	for (unsigned i = 0; i < 1000; i++)
+		add(&b, name_of(i, text), i % 2 ? 2999 : 1 + i);
+	assert_int_equal(host_build_number_marks(&b, number), 502);
+	assert_int_equal(number[0], 0);
+	assert_int_equal(number[2], 0);
+	assert_int_equal(host_build_take(&b, &t), 0);
+	for (unsigned i = 0; i < 1000; i++) {
+		uint32_t mark = find(&t, name_of(i, text).p);
+
+		assert_in_range(mark, 1, 501);
+		assert_int_equal(mark, number[i % 2 ? 2999 : 1 + i]);
+	}
 	host_table_done(&t);
 }
 
@@ -126,7 +186,7 @@ static void names_are_read_back_with_those_above(void **state)
 	assert_int_equal(host_build_init(&b, 0, 0), 0);
 	add(&b, STR("a.b.example.com"), 1);
 	add(&b, STR("example.com"), 2);
-	assert_int_equal(host_build_take(&b, 3, &t), 0);
+	assert_int_equal(host_build_take(&b, &t), 0);
 	assert_int_equal(host_table_each(&t, count_name, seen), 0);
 	assert_int_equal(seen[0], 1);
 	assert_int_equal(seen[1], 1);
@@ -150,7 +210,7 @@ static void what_is_not_canonical_finds_nothing(void **state)
 	assert_int_equal(host_build_init(&b, 0, 0), 0);
 	add(&b, STR("a.example"), 1);
 	add(&b, STR("b.a.example"), 2);
-	assert_int_equal(host_build_take(&b, 3, &t), 0);
+	assert_int_equal(host_build_take(&b, &t), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		assert_int_equal(find(&t, bad[i]), UINT32_MAX);
 	host_table_find(&t, STR(".a.example"), &path);
@@ -175,7 +235,7 @@ static void an_empty_table_finds_nothing(void **state)
 
 	(void)state;
 	assert_int_equal(host_build_init(&b, 0, 0), 0);
-	assert_int_equal(host_build_take(&b, 1, &t), 0);
+	assert_int_equal(host_build_take(&b, &t), 0);
 	assert_int_equal(find(&t, "example.com"), UINT32_MAX);
 	host_table_done(&t);
 }
@@ -200,31 +260,31 @@ static void a_collision_never_decides(void **state)
 		struct str name = name_of(i, text);
 
 		add(&b, name, 1);
-		owner[host_build_tag(&b, name) >> (TAG_BITS - SEEN_BITS)] = i;
+		owner[tag_of(&b, name) >> (TAG_BITS - SEEN_BITS)] = i;
 	}
 	/* One in 2^32 / MANY has one: some of 4 million. */
 	for (; i < 4000000 && found < 10; i++) {
 		struct str name = name_of(i, text);
-		uint32_t tag = host_build_tag(&b, name);
+		uint32_t tag = tag_of(&b, name);
 		uint32_t o = owner[tag >> (TAG_BITS - SEEN_BITS)];
 		struct host_table two;
 		struct host_build c;
 
-		if (o == 0 || host_build_tag(&b, name_of(o, other)) != tag)
+		if (o == 0 || tag_of(&b, name_of(o, other)) != tag)
 			continue;
 		found++;
 		/* Alone, and both of them, by the same key. */
 		assert_int_equal(host_build_init(&c, 0, 0), 0);
-		c.start = b.start;
+		c.t.start = b.t.start;
 		add(&c, name_of(o, other), 1);
 		add(&c, name, 2);
-		assert_int_equal(host_build_take(&c, 3, &two), 0);
+		assert_int_equal(host_build_take(&c, &two), 0);
 		assert_int_equal(find(&two, other), 1);
 		assert_int_equal(find(&two, text), 2);
 		host_table_done(&two);
 	}
 	assert_true(found > 0);
-	assert_int_equal(host_build_take(&b, 2, &t), 0);
+	assert_int_equal(host_build_take(&b, &t), 0);
 	for (unsigned k = i - 1; k > MANY; k -= 101)
 		assert_int_equal(find(&t, name_of(k, text).p), UINT32_MAX);
 	assert_int_equal(find(&t, name_of(i - 1, text).p), UINT32_MAX);
@@ -246,8 +306,8 @@ static void the_deepest_name_is_found_level_by_level(void **state)
 	name[253] = '\0';
 	assert_int_equal(host_build_init(&b, 0, 0), 0);
 	add(&b, str_from(name), 1);
-	assert_int_equal(b.n, 1 + HOST_LABELS_MAX);
-	assert_int_equal(host_build_take(&b, 2, &t), 0);
+	assert_int_equal(b.records, HOST_LABELS_MAX);
+	assert_int_equal(host_build_take(&b, &t), 0);
 	for (size_t from = 0; from < 253; from += 2) {
 		host_table_find(&t, str_from(name + from), &path);
 		assert_true(path.whole);
@@ -264,6 +324,7 @@ static void running_out_of_memory_is_an_error(void **state)
 
 	(void)state;
 	for (unsigned nth = 1; nth < 40; nth++) {
+		struct host_probe probe;
 		struct host_trail trail;
 		struct host_build b;
 		struct host_table t;
@@ -271,10 +332,12 @@ static void running_out_of_memory_is_an_error(void **state)
 
 		mem_test_fail_at(nth);
 		err = host_build_init(&b, 1, 0);
-		for (unsigned i = 0; i < 3000 && !err; i++)
-			err = host_build_add(&b, name_of(i, text), &trail);
+		for (unsigned i = 0; i < 3000 && !err; i++) {
+			host_build_probe(&b, name_of(i, text), &probe);
+			err = host_build_add(&b, &probe, &trail);
+		}
 		if (!err)
-			err = host_build_take(&b, 1, &t);
+			err = host_build_take(&b, &t);
 		mem_test_fail_at(0);
 		failed += err != 0;
 		if (err) {
@@ -343,6 +406,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_name_is_found_with_its_mark),
 		cmocka_unit_test(names_above_are_there_without_a_mark),
+		cmocka_unit_test(a_small_table_takes_little_memory),
+		cmocka_unit_test(marks_are_numbered_anew),
 		cmocka_unit_test(names_are_read_back_with_those_above),
 		cmocka_unit_test(what_is_not_canonical_finds_nothing),
 		cmocka_unit_test(an_empty_table_finds_nothing),
