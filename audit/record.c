@@ -31,11 +31,12 @@ static const struct limits {
 	size_t method;
 	size_t answers;
 	size_t error;
+	size_t parent;
 } limits[] = {
-	{ 255, 1024, 64, 32, 32, 1024 },
-	{ 255,  256, 64, 32, 16,  512 },
-	{ 128,  128, 64, 16,  8,  256 },
-	{  32,   32, 64, 16,  4,   12 },
+	{ 255, 1024, 64, 32, 32, 1024, 32 },
+	{ 255,  256, 64, 32, 16,  512, 32 },
+	{ 128,  128, 64, 16,  8,  256, 32 },
+	{  32,   32, 42, 16,  4,   12,  8 },
 };
 
 /*
@@ -43,12 +44,12 @@ static const struct limits {
  * their size, all keys with their punctuation, numbers and addresses.  What
  * policy_reload alone has is longer than what run_end alone has.
  */
-#define KEYS_MAX	510
+#define KEYS_MAX	570
 #define NUMBERS_MAX	(4 * 20 + 8 * 11)	/* of 64 bits, of 32 */
 #define FIXED_MAX	(CLOCK_RFC3339_SIZE + 2 * ID_TEXT_SIZE + \
 			 2 * IP_TEXT_SIZE + IP_ENDPOINT_TEXT_SIZE + 64)
 static_assert(6 * (RUN_MAX + LABEL_MAX + POLICY_MAX + 4 * WORD_MAX +
-		   3 * 32 + 32 + 64 + 16 + 12) + 4 * (IP_TEXT_SIZE + 3) +
+		   3 * 32 + 32 + 42 + 16 + 12 + 8) + 4 * (IP_TEXT_SIZE + 3) +
 	      KEYS_MAX + NUMBERS_MAX + FIXED_MAX + 1 <= RECORD_LINE_MAX,
 	      "the narrowest line always fits");
 
@@ -255,6 +256,10 @@ static void put_ends(struct line *l, const struct record *r)
 	put_addr(l, "dst_ip", &r->dst.addr);
 	if (is_flow(r) || r->dst.port != 0)
 		json_uint(&l->j, "dst_port", r->dst.port);
+	put_str(l, "parent", str_from(r->parent), l->limit->parent);
+	put_word(l, "resolved", r->resolved, WORD_MAX);
+	if (r->parent_status > 0)
+		json_int(&l->j, "parent_status", r->parent_status);
 	if (is_flow(r) && !r->transport)
 		json_cstr(&l->j, "transport", "tcp");
 	else

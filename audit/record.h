@@ -70,6 +70,9 @@ struct record {
 	struct ip_endpoint src;	/* the program's socket, where it says something */
 	struct ip_addr asked;	/* the address the program dialled, transparent */
 	struct ip_endpoint dst;	/* judged and dialled; .port always set for flows */
+	const char *parent;	/* the proxy that the flow goes through; NULL: none */
+	const char *resolved;	/* with @parent: "here" or "parent" */
+	int parent_status;	/* what it said instead of connecting; 0: nothing */
 	const char *transport;	/* "tcp" (NULL means that), "udp", "icmp" */
 	const char *proto;	/* rule's protocol: "https", ... */
 	struct str sni;		/* as sent, escaped when written */

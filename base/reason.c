@@ -319,6 +319,28 @@ static const struct reason_info reasons[] = {
 		"origin_timeout", REASON_NETWORK, 504,
 		"http_response_timeout", SOCKS_FAILURE, EDE_OTHER,
 		"the destination did not answer the request in time" },
+	[REASON_PARENT_UNREACHABLE] = {
+		"parent_unreachable", REASON_NETWORK, 502,
+		"destination_unavailable", SOCKS_FAILURE, EDE_OTHER,
+		"the parent proxy on the way there cannot be reached" },
+	[REASON_PARENT_TIMEOUT] = {
+		"parent_timeout", REASON_NETWORK, 504,
+		"connection_timeout", SOCKS_HOST_UNREACH, EDE_OTHER,
+		"the parent proxy on the way there did not answer in time" },
+	[REASON_PARENT_AUTH_FAILED] = {
+		"parent_auth_failed", REASON_NETWORK, 502,
+		"proxy_configuration_error", SOCKS_FAILURE, EDE_OTHER,
+		"the parent proxy on the way there does not accept our "
+		"credentials" },
+	[REASON_PARENT_REFUSED] = {
+		"parent_refused", REASON_NETWORK, 502,
+		"destination_unavailable", SOCKS_HOST_UNREACH, EDE_OTHER,
+		"the parent proxy on the way there did not connect" },
+	[REASON_PARENT_PROTOCOL] = {
+		"parent_protocol", REASON_NETWORK, 502,
+		"http_protocol_error", SOCKS_FAILURE, EDE_OTHER,
+		"what the parent proxy on the way there answered is not "
+		"valid" },
 	[REASON_AUDIT_UNAVAILABLE] = {
 		"audit_unavailable", REASON_INTERNAL, 503,
 		"proxy_internal_error", SOCKS_FAILURE, EDE_NOT_READY,
