@@ -308,6 +308,8 @@ static int rows(const struct ruleset *rs, const struct policy_ask *ask,
 		e = buf_printf(out, "  protocol  %s\n", a->flow.protocol->name);
 	if (!e)
 		e = address_line(ask, a, out);
+	if (!e && a->allowed && a->flow.parent)
+		e = buf_printf(out, "  parent    %s\n", a->flow.parent);
 	return e ? e : decided_line(rs, a, out);
 }
 
@@ -379,6 +381,8 @@ void policy_answer_json(const struct ruleset *rs, const struct policy_ask *ask,
 		ip_addr_text(&ask->at, text);
 		json_cstr(j, "address", text);
 	}
+	if (a->allowed && a->flow.parent)
+		json_cstr(j, "parent", a->flow.parent);
 	policy_rule_json(rs, a->flow.rule_number, j);
 	needed_json(rs, ask, a, j);
 }

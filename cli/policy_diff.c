@@ -23,7 +23,7 @@ enum { ID_HELP = 1, ID_JSON };
 struct shown_diff {
 	const struct ruleset *from, *to;
 	bool help, json;
-	uint64_t gained, lost, limits;
+	uint64_t gained, lost, limits, ways;
 	int err;
 };
 
@@ -151,6 +151,29 @@ static int text_types(const struct rules_change *c, struct buf *out)
 	return e ? e : buf_printf(out, c->gained ? "\n" : " by DNS\n");
 }
 
+static const char *way_words(const char *parent)
+{
+	if (!parent[0])
+		return "as the operator has it";
+	return strcmp(parent, RULES_PARENT_NONE) == 0 ? "directly" : parent;
+}
+
+/* As before, by another way. */
+static int text_way(const struct rules_change *c, struct buf *out)
+{
+	int e = buf_printf(out, "~ other way  ");
+
+	if (!e)
+		e = put_where(c, out);
+	return e ? e : buf_printf(out, "   %s%s, was %s%s",
+				  c->is_parent[0] &&
+				  strcmp(c->is_parent, RULES_PARENT_NONE) ?
+				  "through " : "", way_words(c->is_parent),
+				  c->was_parent[0] &&
+				  strcmp(c->was_parent, RULES_PARENT_NONE) ?
+				  "through " : "", way_words(c->was_parent));
+}
+
 /* A rule that ends, or does not any more, in one of the two. */
 static int put_since(const struct rules_change *c, struct buf *out)
 {
@@ -166,8 +189,13 @@ static int text_change(const struct shown_diff *d, const struct rules_change *c,
 		       struct buf *out)
 {
 	struct rules_rule_info info;
-	int e = buf_printf(out, c->gained ? "+ reachable  " : "- no longer  ");
+	int e;
 
+	if (c->is_parent) {
+		e = text_way(c, out);
+		return e ? e : put_since(c, out);
+	}
+	e = buf_printf(out, c->gained ? "+ reachable  " : "- no longer  ");
 	rule_of(d, c, &info);
 	if (!e)
 		e = put_where(c, out);
@@ -212,6 +240,10 @@ static int json_flow(struct json *j, const struct shown_diff *d,
 		json_cstr(j, "was_protocol", c->was->name);
 		json_cstr(j, "protocol", c->is->name);
 	}
+	if (c->is_parent) {
+		json_cstr(j, "was_parent", c->was_parent);
+		json_cstr(j, "parent", c->is_parent);
+	}
 	if (c->observed)
 		json_bool(j, "observed", true);
 	if (c->since)
@@ -235,7 +267,8 @@ static int json_change(const struct shown_diff *d, const struct rules_change *c,
 
 	json_begin(&j, out);
 	json_object_begin(&j, NULL);
-	json_cstr(&j, "change", c->gained ? "gained" : "lost");
+	json_cstr(&j, "change", c->is_parent ? "way" :
+		  c->gained ? "gained" : "lost");
 	if (has_host(c)) {
 		e = put_host(c, &text);
 		json_str(&j, "host", buf_str(&text));
@@ -256,7 +289,7 @@ static bool show_change(void *arg, const struct rules_change *c)
 	CLEANUP(buf_done) struct buf out = BUF_INIT(LINE_BYTES);
 	struct shown_diff *d = arg;
 
-	*(c->gained ? &d->gained : &d->lost) += 1;
+	*(c->is_parent ? &d->ways : c->gained ? &d->gained : &d->lost) += 1;
 	d->err = d->json ? json_change(d, c, &out) :
 		 c->types ? text_types(c, &out) : text_change(d, c, &out);
 	if (!d->err)
@@ -328,6 +361,7 @@ static bool show_limit(void *arg, const struct rules_limit_change *c)
 
 static int compare(struct shown_diff *d)
 {
+	uint64_t all;
 	int e;
 
 	compare_modes(d);
@@ -338,14 +372,18 @@ static int compare(struct shown_diff *d)
 		say("cannot compare: %s", strerror(e ? -e : -d->err));
 		return EXIT_USAGE;
 	}
-	if (!d->json && d->gained + d->lost == 0)
+	all = d->gained + d->lost + d->ways;
+	if (!d->json && all == 0)
 		puts("no difference in what they permit");
+	else if (!d->json && d->ways)
+		printf("%" PRIu64 " gained, %" PRIu64 " lost, %" PRIu64
+		       " by another way\n", d->gained, d->lost, d->ways);
 	else if (!d->json)
 		printf("%" PRIu64 " gained, %" PRIu64 " lost\n", d->gained,
 		       d->lost);
 	if (!d->json && d->limits)
 		printf("other limits: %" PRIu64 "\n", d->limits);
-	return d->gained + d->lost + d->limits ? EXIT_NEGATIVE : 0;
+	return all + d->limits ? EXIT_NEGATIVE : 0;
 }
 
 int policy_diff(int argc, char **argv)

@@ -144,6 +144,7 @@ struct rules_rule_info {
 	bool observe;			/* refuses nothing, only says so */
 	const char *owner, *reason;	/* NULL: not said */
 	int64_t expires;		/* seconds since the epoch, or NEVER */
+	const char *parent;		/* what it says itself; NULL: nothing */
 };
 
 #define RULES_NEVER	INT64_MAX
@@ -153,6 +154,17 @@ void rules_rule_info(const struct ruleset *rs, size_t number,
 		     struct rules_rule_info *ret);
 /* Its number by its name, or 0. */
 size_t rules_rule_find(const struct ruleset *rs, bool deny, struct str name);
+
+/* `parent = none`: straight to the destination, whatever else would hold. */
+#define RULES_PARENT_NONE	"none"
+#define RULES_PARENT_MAX	32	/* bytes of a parent's name */
+
+/*
+ * What [defaults] says of parents, for every flow whose rule says nothing; NULL:
+ * nothing.  @ret_file and @ret_line: where.
+ */
+const char *rules_default_parent(const struct ruleset *rs,
+				 const char **ret_file, unsigned *ret_line);
 
 /*
  * The first time after @now at which a rule ends, so that what lives by it can
@@ -231,6 +243,12 @@ struct rules_question {
 	 * no more.  0, not known: what an allow that ends permits is not.
 	 */
 	int64_t now;
+	/*
+	 * Nobody here will ever know the address: another proxy looks the name
+	 * up.  What hangs on an address then permits nothing, and forbids
+	 * whatever it may mean.
+	 */
+	bool unresolved;
 };
 
 struct rules_answer {
@@ -246,6 +264,9 @@ struct rules_answer {
 	unsigned line;
 	const struct rules_protocol *protocol;	/* NULL when no allow matched */
 	enum ip_class klass;	/* of @addr, when given */
+	/* The proxy that it goes through: a name, RULES_PARENT_NONE, or NULL
+	 * where the policy does not say. */
+	const char *parent;
 };
 
 /* May the flow go on, as far as it is known? Denied unless a rule says so. */
@@ -306,6 +327,14 @@ uint32_t rules_name_types(const struct ruleset *rs, struct str host,
  */
 unsigned rules_name_chosen(const struct ruleset *rs, struct str host,
 			   int64_t now);
+
+/*
+ * Does @is say yes of the parent of some allow that opens the name on some port?
+ * It is asked with what rules_answer.parent would be.
+ */
+typedef bool rules_parent_fn(void *arg, const char *parent);
+bool rules_name_goes(const struct ruleset *rs, struct str host, int64_t now,
+		     rules_parent_fn *is, void *arg);
 
 /**
  * rules_judge_name_addr() - May an address that a name has be dialled at all?

@@ -101,6 +101,7 @@ struct ast_rule {
 	struct ast_word *methods, **methods_end;
 	struct ast_word *paths, **paths_end;
 	size_t n_methods, n_paths;
+	struct ast_text parent;
 	uint32_t types;			/* bits of rules_type_bit() */
 	struct rules_place types_place;	/* of the first; line 0: none */
 	struct rules_bytes bytes;
@@ -121,7 +122,7 @@ struct rules_ast {
 	/* [defaults], of rules that do not say so themselves */
 	struct rules_place defaults_place, limits_place, dns_place,
 			   audit_place;
-	struct ast_text default_owner;
+	struct ast_text default_owner, default_parent;
 	int64_t default_expires;
 	struct rules_place default_expires_place;
 	const struct rules_protocol *default_protocol;

@@ -190,6 +190,8 @@ static int compile_rule(struct arena *arena, const struct ast_rule *ast,
 	err = compile_text(arena, &ast->owner, &rule->owner);
 	if (!err)
 		err = compile_text(arena, &ast->reason, &rule->reason);
+	if (!err)
+		err = compile_text(arena, &ast->parent, &rule->parent);
 	if (err)
 		return err;
 	rule->expires = ast->expires;
@@ -308,6 +310,9 @@ static int compile_head(struct ruleset *rs, const struct rules_ast *ast,
 		return -ENOMEM;
 	rs->name = name.p;
 	rs->observe = ast->observe;
+	rs->parent_line = ast->default_parent.place.line;
+	if (compile_text(rs->arena, &ast->default_parent, &rs->parent))
+		return -ENOMEM;
 	rules_compile_settings(rs, ast);
 	make_digest(report, rs->digest);
 	return compile_files(rs, report);
@@ -469,7 +474,18 @@ void rules_rule_info(const struct ruleset *rs, size_t number,
 		.owner = r->owner,
 		.reason = r->reason,
 		.expires = r->expires,
+		.parent = r->parent,
 	};
+}
+
+const char *rules_default_parent(const struct ruleset *rs,
+				 const char **ret_file, unsigned *ret_line)
+{
+	if (rs->parent) {
+		*ret_file = rs->file[0];
+		*ret_line = rs->parent_line;
+	}
+	return rs->parent;
 }
 
 size_t rules_rule_find(const struct ruleset *rs, bool deny, struct str name)

@@ -36,8 +36,7 @@ struct pattern {
 	bool wild;		/* with no name: all that no pattern has */
 };
 
-enum { GAINED = 1, LOST = 2 };
-
+enum { GAINED = 1, LOST = 2, WAY = 4 };
 struct diff {
 	const struct ruleset *set[2];	/* from, to */
 	struct ruleset enforcing[2];	/* what they are, but for [policy] mode */
@@ -60,7 +59,7 @@ struct diff {
 	/* Of the host at hand: when to ask, and do its rules say more? */
 	int64_t *time;
 	size_t n_times, max_times;
-	unsigned wanted;		/* GAINED, LOST */
+	unsigned wanted;		/* GAINED, LOST, WAY */
 	bool ranged, limited;
 	struct rules_change open;	/* a change that may go on */
 	bool is_open;
@@ -301,12 +300,18 @@ static void tell(struct diff *d)
 	d->is_open = false;
 }
 
+static const char *parent_of(const struct rules_answer *a)
+{
+	return a->parent ? a->parent : "";
+}
+
 static bool goes_on(const struct rules_change *a, const struct rules_change *b)
 {
 	return a->gained == b->gained && a->reason == b->reason &&
 	       a->rule == b->rule && a->port_hi + 1u == b->port_lo &&
 	       a->since == b->since && a->observed == b->observed &&
-	       a->was == b->was && a->is == b->is;
+	       a->was == b->was && a->is == b->is &&
+	       a->was_parent == b->was_parent && a->is_parent == b->is_parent;
 }
 
 /* Both of one host and range; spans of ports that touch become one. */
@@ -321,6 +326,11 @@ static void note(struct diff *d, const struct rules_change *c)
 	d->is_open = true;
 }
 
+static bool both_pass(const struct rules_answer a[2])
+{
+	return rules_passes(&a[0]) && rules_passes(&a[1]);
+}
+
 /* Where the protocol is another, are other first bytes demanded? */
 static bool speak_otherwise(const struct rules_answer a[2])
 {
@@ -328,16 +338,24 @@ static bool speak_otherwise(const struct rules_answer a[2])
 	       a[0].protocol->speech != a[1].protocol->speech;
 }
 
+static bool go_otherwise(const struct rules_answer a[2])
+{
+	return strcmp(parent_of(&a[0]), parent_of(&a[1])) != 0;
+}
+
 static bool is_gain(const struct rules_answer a[2])
 {
-	/* Both let it pass, one of them with any first bytes. */
-	if (rules_passes(&a[0]) && rules_passes(&a[1]))
-		return a[0].protocol->speech != SPEECH_OPAQUE;
+	/* The way alone is new; or one of them takes any first bytes. */
+	if (both_pass(a))
+		return !speak_otherwise(a) ||
+		       a[0].protocol->speech != SPEECH_OPAQUE;
 	return rules_passes(&a[1]);
 }
 
 static bool is_wanted(const struct diff *d, const struct rules_answer a[2])
 {
+	if (both_pass(a) && !speak_otherwise(a))
+		return d->wanted & WAY;
 	return d->wanted & (is_gain(a) ? GAINED : LOST);
 }
 
@@ -345,13 +363,16 @@ static bool is_wanted(const struct diff *d, const struct rules_answer a[2])
 static bool flows_differ(const struct diff *d, struct rules_question *q,
 			 struct rules_answer a[2], int64_t *ret_since)
 {
+	bool ways = !q->addr || str_empty(q->host);	/* once a name */
+
 	for (size_t i = 0; i < d->n_times; i++) {
 		q->now = d->time[i];
 		rules_judge(d->set[0], q, &a[0]);
 		rules_judge(d->set[1], q, &a[1]);
 		*ret_since = i > 0 ? q->now : 0;
-		if (rules_passes(&a[0]) == rules_passes(&a[1]) &&
-		    (!rules_passes(&a[0]) || !speak_otherwise(a)))
+		if (both_pass(a) ?
+		    !speak_otherwise(a) && !(ways && go_otherwise(a)) :
+		    rules_passes(&a[0]) == rules_passes(&a[1]))
 			continue;
 		if (is_wanted(d, a))
 			return true;
@@ -362,13 +383,16 @@ static bool flows_differ(const struct diff *d, struct rules_question *q,
 static void note_port(struct diff *d, const struct rules_answer a[2],
 		      size_t port, struct rules_change *c)
 {
-	bool both = rules_passes(&a[0]) && rules_passes(&a[1]);
+	bool both = both_pass(a), speech = both && speak_otherwise(a);
+	bool way = both && !speech;
 
-	c->was = both ? a[0].protocol : NULL;
-	c->is = both ? a[1].protocol : NULL;
+	c->was = speech ? a[0].protocol : NULL;
+	c->is = speech ? a[1].protocol : NULL;
+	c->was_parent = way ? parent_of(&a[0]) : NULL;
+	c->is_parent = way ? parent_of(&a[1]) : NULL;
 	c->gained = is_gain(a);
-	c->reason = both ? REASON_PROTOCOL_NOT_ALLOWED :
-			   a[c->gained ? 0 : 1].reason;
+	c->reason = speech ? REASON_PROTOCOL_NOT_ALLOWED :
+			     a[c->gained ? 0 : 1].reason;
 	c->rule = a[c->gained ? 1 : 0].rule_number;
 	c->observed = a[c->gained ? 1 : 0].would_deny;
 	c->port_lo = (uint16_t)d->port[port];
@@ -386,7 +410,7 @@ static void judge_ports(struct diff *d, struct rules_question *q,
 		if (d->told[i] || !flows_differ(d, q, a, &c->since))
 			continue;
 		note_port(d, a, i, c);
-		d->told[i] = !q->addr;
+		d->told[i] = !q->addr && !c->is_parent;
 	}
 	tell(d);
 }
@@ -590,11 +614,12 @@ static bool look_again(struct diff *d)
 {
 	bool once = d->n_times == 1;
 
-	if (d->wanted & LOST || d->stopped) {
+	if (d->wanted & WAY || d->stopped) {
 		d->wanted = 0;
 		return false;
 	}
-	d->wanted = once ? GAINED | LOST : d->wanted ? LOST : GAINED;
+	d->wanted = once ? GAINED | LOST | WAY :
+		    d->wanted ? d->wanted << 1 : GAINED;
 	memset(d->told, 0, d->n_ports * sizeof(*d->told));
 	return true;
 }

@@ -37,6 +37,9 @@ struct rules_change {
 	bool observed;		/* it would refuse, and only says so */
 	/* Both permit it, but demand other first bytes; else NULL. */
 	const struct rules_protocol *was, *is;
+	/* Both permit it, but through another proxy: rules_answer.parent of
+	 * them, "" where the policy does not say; else NULL. */
+	const char *was_parent, *is_parent;
 	int64_t since;		/* from then on, when a rule ends; 0: now */
 };
 

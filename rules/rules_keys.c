@@ -442,6 +442,21 @@ static void set_bytes_down(struct parser *p)
 		  &p->rule->bytes.down);
 }
 
+/* Which proxy, by the name that the operator gave it: its address is never a
+ * policy's to say. */
+static void set_parent(struct parser *p)
+{
+	struct ast_text *to = p->rule ? &p->rule->parent :
+					&p->ast->default_parent;
+
+	if (p->value.n > RULES_PARENT_MAX || !is_plain_word(p->value)) {
+		bad_word(p, p->value, "is no name of a parent proxy; write "
+			 "that of a [parent NAME] of penstockd(8), or 'none'");
+		return;
+	}
+	set_text(p, to, "parent");
+}
+
 /* --- keys ----------------------------------------------------------------- */
 
 static const struct key {
@@ -457,6 +472,7 @@ static const struct key {
 	{ "methods", SECTIONS_OF_RULES, set_methods },
 	{ "paths", SECTIONS_OF_RULES, set_paths },
 	{ "types", BIT(SECTION_ALLOW), set_types },
+	{ "parent", BIT(SECTION_ALLOW) | BIT(SECTION_DEFAULTS), set_parent },
 	{ "public_suffix", BIT(SECTION_ALLOW), set_public_suffix },
 	{ "bytes_up", BIT(SECTION_ALLOW), set_bytes_up },
 	{ "bytes_down", BIT(SECTION_ALLOW), set_bytes_down },

@@ -46,6 +46,7 @@ struct judge {
 	struct ip_addr form[2];		/* the address, and what it carries */
 	unsigned n_forms;		/* 0: not known yet */
 	bool by_itself;			/* opened by its own entry only */
+	bool unresolved;		/* the address will not be known */
 	enum ip_class klass;
 	/* what the walk finds */
 	const struct rule *host_deny, *addr_deny;
@@ -158,6 +159,7 @@ static void judge_start(struct judge *j, const struct ruleset *rs,
 {
 	judge_clear(j, rs, q->now);
 	j->port = q->port;
+	j->unresolved = q->unresolved && !q->addr;
 	if (!q->addr)
 		return;
 	j->form[j->n_forms++] = ip_addr_unmapped(q->addr);
@@ -228,7 +230,7 @@ static void weigh_deny(struct judge *j, const struct rule *r)
 {
 	if (!rule_has_port(r, j->port) || !rule_holds(r, j->now))
 		return;
-	if (r->n_ranges > 0 && !in_ranges(j, r))
+	if (r->n_ranges > 0 && !j->unresolved && !in_ranges(j, r))
 		return;
 	if (rule_is_limited(r))
 		weigh_request_deny(j, r);
@@ -288,11 +290,8 @@ static void weigh_allow(struct judge *j, const struct rule *r, unsigned rank,
 }
 
 /* A deny that has addresses alone; the earliest speaks for all. */
-static void on_deny_span(void *arg, const struct span *s)
+static void weigh_deny_span(struct judge *j, const struct rule *r)
 {
-	struct judge *j = arg;
-	const struct rule *r = &j->rs->rule[s->owner];
-
 	if (!rule_has_port(r, j->port) || !rule_holds(r, j->now))
 		return;
 	if (r->observe)
@@ -300,6 +299,13 @@ static void on_deny_span(void *arg, const struct span *s)
 	else if (!j->addr_deny ||
 		 (!j->addr_deny->has_hosts && r < j->addr_deny))
 		j->addr_deny = r;
+}
+
+static void on_deny_span(void *arg, const struct span *s)
+{
+	struct judge *j = arg;
+
+	weigh_deny_span(j, &j->rs->rule[s->owner]);
 }
 
 /* Leading bits that all of the range share: the more, the narrower. */
@@ -347,6 +353,9 @@ static enum reason class_or(const struct judge *j, enum reason otherwise)
 static void name_rule(const struct ruleset *rs, const struct rule *r,
 		      struct rules_answer *ret)
 {
+	/* A deny that is only observed sends nothing another way. */
+	if (!r || !r->deny)
+		ret->parent = r && r->parent ? r->parent : rs->parent;
 	ret->rule = r ? r->name : NULL;
 	ret->rule_number = r ? (size_t)(r - rs->rule) + 1 : 0;
 	ret->file = r ? rs->file[r->source] : NULL;
@@ -398,7 +407,7 @@ static enum reason verdict_named(const struct judge *j,
 	*ret_rule = j->can.rule;
 	if (!j->can.rule)
 		return none_takes(j, REASON_PORT_NOT_ALLOWED, ret_rule);
-	if (j->n_forms == 0)
+	if (j->n_forms == 0 && !j->unresolved)
 		return unless_shut(j, j->can.rule, ret_rule);
 	if (!j->may.rule)
 		return class_or(j, REASON_ADDRESS_NOT_ALLOWED);
@@ -440,6 +449,8 @@ static void observe(const struct judge *j, struct rules_answer *ret)
 	}
 	if (j->port == 0)
 		return;
+	if (j->can.rule && j->can.rule->parent)
+		ret->parent = j->can.rule->parent;
 	ret->would_deny = true;
 	ret->protocol = rules_protocol_by_port(j->port);
 }
@@ -481,6 +492,22 @@ static void observe_rules(const struct judge *j, struct rules_answer *ret)
 	}
 }
 
+/* Of no address it can be said that it lies in none of theirs. */
+static void walk_unresolved(struct judge *j)
+{
+	const struct span_tree *spans = &j->rs->deny_spans;
+
+	for (size_t i = 0; i < spans->n; i++)
+		weigh_deny_span(j, &j->rs->rule[spans->span[i].owner]);
+}
+
+/* Does this allow let what is known of the address pass? */
+static bool passes(const struct judge *j, const struct rule *r)
+{
+	return j->unresolved ? r->n_ranges == 0 :
+			       j->n_forms > 0 && lets_pass(j, r);
+}
+
 static void walk(struct judge *j, struct str host)
 {
 	struct host_path path UNINITIALIZED;
@@ -494,9 +521,10 @@ static void walk(struct judge *j, struct str host)
 		if (r->deny)
 			weigh_deny(j, r);
 		else
-			weigh_allow(j, r, it.rank,
-				    j->n_forms > 0 && lets_pass(j, r));
+			weigh_allow(j, r, it.rank, passes(j, r));
 	}
+	if (j->unresolved)
+		walk_unresolved(j);
 	walk_spans(j, &j->rs->deny_spans, on_deny_span);
 	if (str_empty(host))
 		walk_spans(j, &j->rs->allow_spans, on_allow_span);
@@ -520,6 +548,7 @@ static void judge(const struct ruleset *rs, const struct rules_question *q,
 	j.request = request;
 	*ret = (struct rules_answer){
 		.reason = REASON_ADDRESS_NOT_ALLOWED, .klass = j.klass,
+		.parent = rs->parent,
 	};
 	if (literal && j.n_forms == 0)
 		return;			/* nothing was asked */
@@ -713,7 +742,9 @@ static enum rules_name_verdict judge_name(const struct ruleset *rs,
 {
 	struct host_rules start;
 
-	*ret = (struct rules_answer){ .reason = REASON_HOST_NOT_ALLOWED };
+	*ret = (struct rules_answer){
+		.reason = REASON_HOST_NOT_ALLOWED, .parent = rs->parent,
+	};
 	host_rules_start(&start, rs, path);
 	if (some_port_open(&start, now, ret))
 		return RULES_NAME_ALLOWED;
@@ -763,6 +794,32 @@ uint32_t rules_name_types(const struct ruleset *rs, struct str host,
 			types |= r->types;
 	}
 	return types;
+}
+
+bool rules_name_goes(const struct ruleset *rs, struct str host, int64_t now,
+		     rules_parent_fn *is, void *arg)
+{
+	struct judge no_address UNINITIALIZED;
+	struct host_path path UNINITIALIZED;
+	struct host_rules start, it;
+	struct rules_answer answer;
+	const struct rule *r;
+
+	host_table_find(&rs->hosts, host, &path);
+	if (judge_name(rs, &path, now, &answer) != RULES_NAME_ALLOWED)
+		return false;
+	if (answer.would_deny)
+		return is(arg, answer.parent);
+	judge_clear(&no_address, rs, now);
+	host_rules_start(&start, rs, &path);
+	it = start;
+	while ((r = host_rules_next(&it))) {
+		if (!r->deny && rule_holds(r, now) &&
+		    open_port(&start, &no_address, r) > 0 &&
+		    is(arg, r->parent ? r->parent : rs->parent))
+			return true;
+	}
+	return false;
 }
 
 /* Bytes in front of the last @labels labels of @host and their dot. */

@@ -171,6 +171,22 @@ static int put_dns(const struct ruleset *rs, struct buf *out)
 	return e || !rs->types ? e : put_types(rs->types, out);
 }
 
+static int put_parent(const char *parent, struct buf *out)
+{
+	return buf_printf(out, "%-*s = %s\n", VALUE_COLUMN, "parent", parent);
+}
+
+/* The rest of [defaults] is shown in the rules that have it. */
+static int put_defaults(const struct ruleset *rs, struct buf *out)
+{
+	int e;
+
+	if (!rs->parent)
+		return 0;
+	e = buf_printf(out, "\n[defaults]\n");
+	return e ? e : put_parent(rs->parent, out);
+}
+
 static int put_request(const struct rule *r, struct buf *out)
 {
 	int e = 0;
@@ -189,6 +205,8 @@ static int put_request(const struct rule *r, struct buf *out)
 		e = put_types(r->types, out);
 	if (!e)
 		e = rules_bytes_show(&r->bytes, out);
+	if (!e && r->parent)
+		e = put_parent(r->parent, out);
 	if (!e && r->observe)
 		e = buf_printf(out, "%-*s = observe\n", VALUE_COLUMN, "mode");
 	return e;
@@ -254,6 +272,8 @@ int rules_show(const struct ruleset *rs, struct buf *out)
 	if (!e)
 		e = buf_printf(out, "[policy]\nname = %s\n%s", rs->name,
 			       rs->observe ? "mode = observe\n" : "");
+	if (!e)
+		e = put_defaults(rs, out);
 	if (!e)
 		e = put_dns(rs, out);
 	if (!e)

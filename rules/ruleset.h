@@ -26,6 +26,7 @@
 struct rule {
 	const char *name;
 	const char *owner, *reason;	/* NULL: not said */
+	const char *parent;		/* NULL: not said */
 	uint16_t source;
 	uint32_t line;
 	int64_t expires;		/* seconds since the epoch */
@@ -67,6 +68,8 @@ struct ruleset {
 	char digest[17];
 	bool observe;
 	struct rules_dns dns;
+	const char *parent;		/* of rules that say nothing; or NULL */
+	uint32_t parent_line;
 	uint32_t types;			/* of each name that is allowed */
 	struct rules_limits limits;
 	const char **file;		/* names of the sources */

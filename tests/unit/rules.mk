@@ -7,7 +7,7 @@ EXTRA_DIST += %D%/rules_kit.h
 rules_tests = %D%/host_idn_test %D%/host_name_test %D%/host_table_test \
 	%D%/rules_allow_test %D%/rules_bundle_test \
 	%D%/rules_check_test %D%/rules_diff_test \
-	%D%/rules_expiry_test %D%/rules_list_test \
+	%D%/rules_expiry_test %D%/rules_list_test %D%/rules_parent_test \
 	%D%/rules_load_test %D%/rules_path_test %D%/rules_request_test \
 	%D%/rules_manual_test %D%/rules_match_test %D%/rules_property_test \
 	%D%/rules_target_test %D%/rules_value_test
@@ -64,3 +64,6 @@ TESTS += $(rules_tests)
 %C%_host_idn_test_SOURCES = %D%/host_idn_test.c
 %C%_host_idn_test_CPPFLAGS = $(RULES_TEST_CPPFLAGS)
 %C%_host_idn_test_LDADD = $(RULES_TEST_LDADD)
+%C%_rules_parent_test_SOURCES = %D%/rules_parent_test.c
+%C%_rules_parent_test_CPPFLAGS = $(RULES_TEST_CPPFLAGS)
+%C%_rules_parent_test_LDADD = $(RULES_TEST_LDADD)
