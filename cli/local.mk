@@ -5,6 +5,7 @@ noinst_LIBRARIES += %D%/libcli.a
 %C%_libcli_a_SOURCES = \
 	%D%/caller.c %D%/caller.h \
 	%D%/cmd.h \
+	%D%/cmd_connect.c \
 	%D%/cmd_dns.c \
 	%D%/cmd_doctor.c \
 	%D%/cmd_flows.c \
@@ -26,10 +27,14 @@ noinst_LIBRARIES += %D%/libcli.a
 	%D%/policy_show.c \
 	%D%/policy_test.c \
 	%D%/policy_text.c %D%/policy_text.h \
+	%D%/proxy_answer.c %D%/proxy_answer.h \
+	%D%/proxy_hop.c %D%/proxy_hop.h \
+	%D%/proxy_url.c %D%/proxy_url.h \
 	%D%/run_env.c %D%/run_env.h \
 	%D%/run_opts.c %D%/run_opts.h \
 	%D%/run_policy.c %D%/run_policy.h \
 	%D%/run_state.c %D%/run_state.h \
+	%D%/stdio_pump.c %D%/stdio_pump.h \
 	%D%/steady.c %D%/steady.h \
 	%D%/summary.c %D%/summary.h \
 	%D%/text.c %D%/text.h

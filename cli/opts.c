@@ -66,6 +66,22 @@ void say_of(const char *command, const char *fmt, ...)
 	va_end(ap);
 }
 
+void say_more(const char *fmt, ...)
+{
+	char line[LINE_MAX_BYTES];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return;
+	fputs("  ", stderr);
+	put_escaped(line);
+	fputs(line_end(), stderr);
+}
+
 void say_lines(const char *text)
 {
 	struct str rest = str_from(text), line;

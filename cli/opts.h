@@ -60,6 +60,8 @@ void opts_usage(const struct opts_table *t);
 void say(const char *fmt, ...) PRINTF(1, 2);
 /* The same behind "@command: ", as in "penstock run". */
 void say_of(const char *command, const char *fmt, ...) PRINTF(2, 3);
+/* A line that goes on from the one before. */
+void say_more(const char *fmt, ...) PRINTF(1, 2);
 /* Several lines: the first behind "penstock: ", the others as they are. */
 void say_lines(const char *text);
 

@@ -11,7 +11,7 @@ SOURCE = os.environ["top_srcdir"]
 PROGRAM = os.path.join(BUILD, "cli/penstock")
 COMMANDS = (("run",), ("flows",), ("reload",), ("policy", "check"),
             ("policy", "explain"), ("policy", "test"), ("policy", "diff"), ("policy", "learn"),
-            ("policy", "show"), ("dns", "explain"), ("doctor",))
+            ("policy", "show"), ("dns", "explain"), ("doctor",), ("connect",))
 
 
 def usage(*command):
