@@ -21,9 +21,10 @@
 #define TAKEN_MAX_MS	100
 
 /* Under the lock: append a line.  0 or -ENOBUFS. */
-int sink_add(struct audit_sink *s, const struct record *r)
+int sink_add(struct audit_sink *s, const struct record *r,
+	     const struct record_labels *labels)
 {
-	if (record_render(r, &s->labels, s->seq + 1, clock_wall_us(),
+	if (record_render(r, labels, s->seq + 1, clock_wall_us(),
 			  &s->fill) < 0)
 		return -ENOBUFS;
 	s->seq++;
@@ -45,7 +46,7 @@ int sink_add_gap(struct audit_sink *s)
 
 	if (s->lost == 0)
 		return 0;
-	err = sink_add(s, &gap);
+	err = sink_add(s, &gap, &s->labels);
 	if (err == 0)
 		s->lost = 0;
 	return err;
@@ -61,6 +62,27 @@ static const char *copy_label(char *to, size_t size, const char *from)
 	memcpy(to, from, n);
 	to[n] = '\0';
 	return to;
+}
+
+static void copy_labels(struct audit_sink *s,
+			const struct record_labels *labels)
+{
+	s->labels = (struct record_labels){
+		.run = copy_label(s->run, sizeof(s->run), labels->run),
+		.sandbox = copy_label(s->sandbox, sizeof(s->sandbox),
+				      labels->sandbox),
+		.policy = copy_label(s->policy, sizeof(s->policy),
+				     labels->policy),
+		.mode = copy_label(s->mode, sizeof(s->mode), labels->mode),
+		.generation = labels->generation,
+	};
+	record_labels_render(&s->labels, s->members);
+}
+
+/* The one whose queue it is. */
+static struct audit_sink *sink_of(struct audit_sink *s)
+{
+	return s->of ? s->of : s;
 }
 
 static int sink_init_sync(struct audit_sink *s)
@@ -113,20 +135,31 @@ int audit_sink_new(struct audit_writer *w, int fd,
 		dest_init(&s->dest[i], &w->env, s, s->run);
 		s->wanted_fd[i] = -1;
 	}
-	s->labels = (struct record_labels){
-		.run = copy_label(s->run, sizeof(s->run), labels->run),
-		.sandbox = copy_label(s->sandbox, sizeof(s->sandbox),
-				      labels->sandbox),
-		.policy = copy_label(s->policy, sizeof(s->policy),
-				     labels->policy),
-		.mode = copy_label(s->mode, sizeof(s->mode), labels->mode),
-		.generation = labels->generation,
-	};
-	record_labels_render(&s->labels, s->members);
+	copy_labels(s, labels);
 	s->dropping = fd < 0;
 	s->wanted_fd[0] = fd_take(&owned);
 	writer_call(s);
 	*ret = s;
+	return 0;
+}
+
+/**
+ * audit_sink_share() - Another way into the queue of @s, for another thread
+ * @ret:	for audit_sink_free(), before @s is freed
+ * Return: 0 or -ENOMEM
+ */
+int audit_sink_share(struct audit_sink *s, struct audit_sink **ret)
+{
+	struct audit_sink *way = mem_new(sizeof(*way));
+
+	if (!way)
+		return -ENOMEM;
+	way->writer = s->writer;
+	way->of = sink_of(s);
+	sink_lock(&way->of->lock);
+	copy_labels(way, &s->labels);
+	sink_unlock(&way->of->lock);
+	*ret = way;
 	return 0;
 }
 
@@ -207,17 +240,19 @@ int audit_sink_reopen(struct audit_sink *s, int fd)
 void audit_sink_set_policy(struct audit_sink *s,
 			   const struct record_labels *labels)
 {
-	sink_lock(&s->lock);
+	sink_lock(&sink_of(s)->lock);
 	s->labels.policy = copy_label(s->policy, sizeof(s->policy),
 				      labels->policy);
 	s->labels.mode = copy_label(s->mode, sizeof(s->mode), labels->mode);
 	s->labels.generation = labels->generation;
 	record_labels_render(&s->labels, s->members);
-	sink_unlock(&s->lock);
+	sink_unlock(&sink_of(s)->lock);
 }
 
-static int sink_put(struct audit_sink *s, const struct record *r, bool insist)
+static int sink_put(struct audit_sink *way, const struct record *r,
+		    bool insist)
 {
+	struct audit_sink *s = sink_of(way);
 	bool down = atomic_load(&s->down), was_empty, crowded;
 	size_t before;
 	int err = 0;
@@ -233,7 +268,7 @@ static int sink_put(struct audit_sink *s, const struct record *r, bool insist)
 	else if (!down)
 		err = sink_add_gap(s);
 	if (err == 0 && !s->dropping)
-		err = sink_add(s, r);
+		err = sink_add(s, r, &way->labels);
 	if (err < 0) {
 		s->lost++;
 		s->lost_ever++;
@@ -275,8 +310,10 @@ void audit_tell(struct audit_sink *s, const struct record *r)
  */
 bool audit_ok(const struct audit_sink *s)
 {
-	return !atomic_load(&s->down) &&
-	       atomic_load(&s->queued) + RECORD_LINE_MAX <= SINK_POST_MAX;
+	const struct audit_sink *to = s->of ? s->of : s;
+
+	return !atomic_load(&to->down) &&
+	       atomic_load(&to->queued) + RECORD_LINE_MAX <= SINK_POST_MAX;
 }
 
 /**
@@ -355,6 +392,10 @@ void audit_sink_free(struct audit_sink *s)
 
 	if (!s)
 		return;
+	if (s->of) {
+		mem_free(s);
+		return;
+	}
 	w = s->writer;
 	/* Once the lock is released the thread may free it at any time. */
 	sink_lock(&w->lock);

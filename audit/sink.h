@@ -31,6 +31,8 @@
 
 struct audit_sink {
 	struct audit_writer *writer;
+	struct audit_sink *of;		/* a way into this one; or NULL.  Then
+					 * it has nothing but labels */
 
 	/* Under @lock, also by the thread. */
 	pthread_mutex_t lock;
@@ -112,7 +114,8 @@ void writer_hurry(struct audit_writer *w);
 void writer_call(struct audit_sink *s);
 
 /* sink.c, under the sink's lock. */
-NODISCARD int sink_add(struct audit_sink *s, const struct record *r);
+NODISCARD int sink_add(struct audit_sink *s, const struct record *r,
+		       const struct record_labels *labels);
 NODISCARD int sink_add_gap(struct audit_sink *s);
 
 /* sink_drain.c, on the audit thread. */

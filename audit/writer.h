@@ -43,6 +43,17 @@ NODISCARD int audit_sink_tee(struct audit_sink *s, int fd);
  * @fd is taken on success; else the old one stays. */
 NODISCARD int audit_sink_reopen(struct audit_sink *s, int fd);
 
+/**
+ * audit_sink_share() - Another way into the queue of @s, for another thread
+ * @ret:	with labels of its own, which audit_sink_set_policy() changes for
+ *		what is posted by this way alone; it is good for that, to post
+ *		by, and to be freed, before @s is
+ *
+ * One run on several threads, each of which may be under another policy for
+ * the moment of a change, has one numbering of its records.
+ */
+NODISCARD int audit_sink_share(struct audit_sink *s, struct audit_sink **ret);
+
 /* Records posted from now on are of another policy: its label, mode and
  * generation are taken from @labels; from any thread. */
 void audit_sink_set_policy(struct audit_sink *s,

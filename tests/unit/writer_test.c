@@ -190,6 +190,41 @@ static void records_behind_a_change_are_of_the_new_policy(void **state)
 	close(fd);
 }
 
+/* A run on several threads: one numbering, and each under its own policy. */
+static void ways_into_one_sink_have_labels_of_their_own(void **state)
+{
+	struct rig *rig = *state;
+	const struct record_labels other = {
+		.policy = "new@sha256:00", .mode = "observe", .generation = 2,
+	};
+	struct record r = record_of("a.example");
+	struct buf text = BUF_INIT(1u << 16);
+	struct audit_sink *way;
+	int fd = temp_file();
+
+	new_sink(rig, keep(fd));
+	assert_int_equal(audit_sink_share(rig->s, &way), 0);
+	assert_int_equal(audit_post(way, &r), 0);
+	audit_sink_set_policy(way, &other);
+	assert_int_equal(audit_post(way, &r), 0);
+	assert_true(audit_ok(way));
+	assert_int_equal(audit_post(rig->s, &r), 0);
+	audit_sink_free(way);
+	assert_int_equal(audit_sink_flush(rig->s, FLUSH_MS), 0);
+	assert_int_equal(check_file(fd, 0).lines, 3);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	assert_int_equal(fd_read_all(fd, &text), 0);
+	assert_int_equal(buf_add_char(&text, '\0'), 0);
+	/* The second, and no other. */
+	assert_non_null(strstr(text.p, "new@"));
+	assert_null(strstr(strstr(text.p, "new@") + 1, "new@"));
+	assert_non_null(strstr(strstr(text.p, "\"seq\":2,"), "new@"));
+	assert_null(strstr(strstr(text.p, "\"seq\":3,"), "new@"));
+	buf_done(&text);
+	audit_sink_free(rig->s);
+	close(fd);
+}
+
 /* LOG-18: what is queued is written before the end, without a flush. */
 static void freeing_the_writer_writes_what_is_queued(void **state)
 {
@@ -670,6 +705,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(records_are_in_the_file_after_a_flush),
 		T(records_behind_a_change_are_of_the_new_policy),
+		T(ways_into_one_sink_have_labels_of_their_own),
 		T(freeing_the_writer_writes_what_is_queued),
 		T(threads_share_a_sink_without_tearing_lines),
 		T(a_full_disk_makes_the_sink_refuse_and_it_recovers),
