@@ -397,6 +397,17 @@ bool ip_net_has(const struct ip_net *net, const struct ip_addr *a)
 	return true;
 }
 
+bool ip_nets_have(const struct ip_nets *nets, const struct ip_addr *a)
+{
+	struct ip_addr bare = ip_addr_unmapped(a);
+	size_t i;
+
+	for (i = 0; i < nets->n; i++)
+		if (ip_net_has(&nets->net[i], &bare))
+			return true;
+	return false;
+}
+
 struct ip_addr ip_addr_unmapped(const struct ip_addr *a)
 {
 	struct ip_addr v4 = { .family = IP_V4 };

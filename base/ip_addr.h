@@ -54,6 +54,15 @@ bool ip_addr_eq(const struct ip_addr *a, const struct ip_addr *b);
 int ip_addr_cmp(const struct ip_addr *a, const struct ip_addr *b);
 bool ip_net_has(const struct ip_net *net, const struct ip_addr *a);
 
+/* Networks of both families, as somebody listed them. */
+struct ip_nets {
+	const struct ip_net *net;
+	size_t n;
+};
+
+/* A mapped address is the IPv4 one that it carries. */
+bool ip_nets_have(const struct ip_nets *nets, const struct ip_addr *a);
+
 /* ::ffff:a.b.c.d becomes a.b.c.d; everything else stays. */
 struct ip_addr ip_addr_unmapped(const struct ip_addr *a);
 struct ip_addr ip_addr_v4(uint32_t host_order);

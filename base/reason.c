@@ -178,6 +178,15 @@ static const struct reason_info reasons[] = {
 		"ipv6_off", REASON_POLICY, 403,
 		"destination_ip_prohibited", SOCKS_NOT_ALLOWED, EDE_BLOCKED,
 		"the policy has IPv6 turned off" },
+	[REASON_ADDRESS_SELF] = {
+		"address_self", REASON_POLICY, 403,
+		"proxy_loop_detected", SOCKS_NOT_ALLOWED, EDE_BLOCKED,
+		"it is a listener of this proxy: it would ask itself" },
+	[REASON_CLIENT_NOT_ALLOWED] = {
+		"client_not_allowed", REASON_POLICY, 0,
+		NULL, SOCKS_NOT_ALLOWED, EDE_PROHIBITED,
+		"the client's address is not one that may use this "
+		"listener" },
 	[REASON_REQUEST_MALFORMED] = {
 		"request_malformed", REASON_REQUEST, 400,
 		"http_request_error", SOCKS_FAILURE, EDE_OTHER,

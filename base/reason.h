@@ -61,6 +61,8 @@ enum reason {
 	REASON_ADDRESS_HOST,
 	REASON_TRANSPORT_NOT_ALLOWED,	/* UDP, ICMP, SCTP: firewall */
 	REASON_IPV6_OFF,		/* an IPv6 address, and ipv6 = off */
+	REASON_ADDRESS_SELF,		/* where one of our listeners is */
+	REASON_CLIENT_NOT_ALLOWED,	/* a listener's, from elsewhere */
 	/* the request */
 	REASON_REQUEST_MALFORMED,
 	REASON_AUTHORITY_INVALID,

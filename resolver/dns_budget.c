@@ -25,12 +25,16 @@
  * was found missing, in an open-addressed table that doubles as it fills.  So
  * memory is bounded by the limit on names, 16 bytes each.
  *
+ * A run that lives on several threads has a budget on each of them, all of what
+ * is spent together: under a lock, which is held for no longer than one charge.
+ *
  * All this belongs to the run: another policy brings other limits, and takes
  * nothing of the counts back.
  */
 #include "resolver/dns_budget.h"
 
 #include <errno.h>
+#include <pthread.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
@@ -40,11 +44,10 @@
 #define SLOTS_FIRST	64u
 #define GONE		1u	/* bit of a slot: the name does not exist */
 
-struct dns_budget {
-	struct ruleset *rules;
-	struct rules_limits limit;	/* defaults filled in */
-	uint32_t burst;
-	bool every;			/* `queries` counts all questions */
+/* What the run has spent, wherever it asks: all of it under the lock. */
+struct spent {
+	pthread_mutex_t lock;
+	unsigned refs;
 	uint64_t *slot;			/* hash | GONE; 0: empty */
 	uint32_t n_slots;
 	uint32_t names, nxdomain;
@@ -52,8 +55,69 @@ struct dns_budget {
 	uint64_t tokens_m;		/* thousandths */
 	int64_t filled_ms;		/* when tokens_m was right; -1: never */
 	uint64_t refused;
-	enum reason why;		/* the last of them */
 };
+
+/* One thread's way to it. */
+struct dns_budget {
+	struct ruleset *rules;
+	struct rules_limits limit;	/* defaults filled in */
+	uint32_t burst;
+	bool every;			/* `queries` counts all questions */
+	enum reason why;		/* of the last that was refused */
+	struct spent *spent;
+};
+
+static void spent_lock(struct spent *s)
+{
+	int err = pthread_mutex_lock(&s->lock);
+
+	REQUIRE(err == 0);
+}
+
+static void spent_unlock(struct spent *s)
+{
+	int err = pthread_mutex_unlock(&s->lock);
+
+	REQUIRE(err == 0);
+}
+
+static int spent_new(struct spent **ret)
+{
+	struct spent *s = mem_new(sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	if (pthread_mutex_init(&s->lock, NULL) != 0) {
+		mem_free(s);
+		return -ENOMEM;
+	}
+	s->refs = 1;
+	s->filled_ms = -1;
+	*ret = s;
+	return 0;
+}
+
+static struct spent *spent_ref(struct spent *s)
+{
+	spent_lock(s);
+	s->refs++;
+	spent_unlock(s);
+	return s;
+}
+
+static void spent_unref(struct spent *s)
+{
+	bool last;
+
+	spent_lock(s);
+	last = --s->refs == 0;
+	spent_unlock(s);
+	if (!last)
+		return;
+	pthread_mutex_destroy(&s->lock);
+	mem_free(s->slot);
+	mem_free(s);
+}
 
 static uint32_t or_default(uint32_t said, uint32_t otherwise)
 {
@@ -76,17 +140,41 @@ static void take_limits(struct dns_budget *b)
 	};
 }
 
-int dns_budget_new(struct ruleset *rules, struct dns_budget **ret)
+/* Takes @spent on success. */
+static int budget_new(struct ruleset *rules, struct spent *spent,
+		      struct dns_budget **ret)
 {
 	struct dns_budget *b = mem_new(sizeof(*b));
 
 	if (!b)
 		return -ENOMEM;
 	b->rules = rules_ref(rules);
-	b->filled_ms = -1;
+	b->spent = spent;
 	take_limits(b);
 	*ret = b;
 	return 0;
+}
+
+int dns_budget_new(struct ruleset *rules, struct dns_budget **ret)
+{
+	struct spent *spent = NULL;
+	int err = spent_new(&spent);
+
+	if (err == 0)
+		err = budget_new(rules, spent, ret);
+	if (err < 0 && spent)
+		spent_unref(spent);
+	return err;
+}
+
+int dns_budget_share(const struct dns_budget *of, struct dns_budget **ret)
+{
+	struct spent *spent = spent_ref(of->spent);
+	int err = budget_new(of->rules, spent, ret);
+
+	if (err < 0)
+		spent_unref(spent);
+	return err;
 }
 
 void dns_budget_set_rules(struct dns_budget *b, struct ruleset *rules)
@@ -103,13 +191,18 @@ void dns_budget_free(struct dns_budget *b)
 	if (!b)
 		return;
 	rules_unref(b->rules);
-	mem_free(b->slot);
+	spent_unref(b->spent);
 	mem_free(b);
 }
 
 uint64_t dns_budget_refused(const struct dns_budget *b)
 {
-	return b->refused;
+	uint64_t n;
+
+	spent_lock(b->spent);
+	n = b->spent->refused;
+	spent_unlock(b->spent);
+	return n;
 }
 
 enum reason dns_budget_why(const struct dns_budget *b)
@@ -138,43 +231,52 @@ static uint64_t *slot_of(uint64_t *slot, uint32_t n_slots, uint64_t key)
 
 static bool is_known(const struct dns_budget *b, uint64_t key)
 {
-	return b->n_slots > 0 && *slot_of(b->slot, b->n_slots, key) != 0;
+	return b->spent->n_slots > 0 && *slot_of(b->spent->slot, b->spent->n_slots, key) != 0;
 }
 
 /* Room for one more; at most half of the slots are taken. */
 static int make_room(struct dns_budget *b)
 {
-	uint32_t n = b->n_slots ? 2 * b->n_slots : SLOTS_FIRST;
+	uint32_t n = b->spent->n_slots ? 2 * b->spent->n_slots : SLOTS_FIRST;
 	uint64_t *bigger;
 
-	if (2 * b->names < b->n_slots)
+	if (2 * b->spent->names < b->spent->n_slots)
 		return 0;
 	bigger = mem_new_array(n, sizeof(*bigger));
 	if (!bigger)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < b->n_slots; i++) {
-		uint64_t was = b->slot[i];
+	for (uint32_t i = 0; i < b->spent->n_slots; i++) {
+		uint64_t was = b->spent->slot[i];
 
 		if (was)
 			*slot_of(bigger, n, was & ~(uint64_t)GONE) = was;
 	}
-	mem_free(b->slot);
-	b->slot = bigger;
-	b->n_slots = n;
+	mem_free(b->spent->slot);
+	b->spent->slot = bigger;
+	b->spent->n_slots = n;
 	return 0;
+}
+
+static void note_nxdomain(struct dns_budget *b, struct str name)
+{
+	uint64_t *slot;
+
+	if (b->spent->n_slots == 0)
+		return;
+	slot = slot_of(b->spent->slot, b->spent->n_slots, key_of(name));
+	if (*slot == 0 || (*slot & GONE))
+		return;			/* it costs nothing, or was counted */
+	*slot |= GONE;
+	b->spent->nxdomain++;
 }
 
 void dns_budget_on_nxdomain(struct dns_budget *b, struct str name)
 {
-	uint64_t *slot;
-
-	if (!b || b->n_slots == 0)
+	if (!b)
 		return;
-	slot = slot_of(b->slot, b->n_slots, key_of(name));
-	if (*slot == 0 || (*slot & GONE))
-		return;			/* it costs nothing, or was counted */
-	*slot |= GONE;
-	b->nxdomain++;
+	spent_lock(b->spent);
+	note_nxdomain(b, name);
+	spent_unlock(b->spent);
 }
 
 /* --- charging ---------------------------------------------------------------- */
@@ -184,16 +286,16 @@ static void fill_tokens(struct dns_budget *b, int64_t now_ms)
 	const uint64_t full = (uint64_t)b->burst * 1000;
 	uint64_t ms;
 
-	if (b->filled_ms < 0)
-		b->tokens_m = full;
-	else if (now_ms > b->filled_ms) {
+	if (b->spent->filled_ms < 0)
+		b->spent->tokens_m = full;
+	else if (now_ms > b->spent->filled_ms) {
 		/* More than fills it is not looked at, lest it overflow. */
-		ms = MIN((uint64_t)(now_ms - b->filled_ms),
+		ms = MIN((uint64_t)(now_ms - b->spent->filled_ms),
 			 full / b->limit.queries + 1);
-		b->tokens_m += ms * b->limit.queries;
+		b->spent->tokens_m += ms * b->limit.queries;
 	}
-	b->tokens_m = MIN(b->tokens_m, full);
-	b->filled_ms = now_ms;
+	b->spent->tokens_m = MIN(b->spent->tokens_m, full);
+	b->spent->filled_ms = now_ms;
 }
 
 static unsigned labels_in(struct str name, unsigned chosen)
@@ -211,11 +313,11 @@ static enum reason new_name_fault(const struct dns_budget *b,
 {
 	if (labels_in(ask->name, ask->chosen) > DNS_BUDGET_DEPTH)
 		return REASON_NAME_TOO_DEEP;
-	if (b->names >= b->limit.names)
+	if (b->spent->names >= b->limit.names)
 		return REASON_NAMES_EXCEEDED;
-	if (b->label_bytes + ask->chosen > b->limit.label_bytes)
+	if (b->spent->label_bytes + ask->chosen > b->limit.label_bytes)
 		return REASON_LABEL_BYTES_EXCEEDED;
-	if (b->nxdomain >= b->limit.nxdomain)
+	if (b->spent->nxdomain >= b->limit.nxdomain)
 		return REASON_NXDOMAIN_EXCEEDED;
 	return REASON_ALLOWED;
 }
@@ -238,38 +340,45 @@ static enum reason charge(struct dns_budget *b,
 	if (why != REASON_ALLOWED)
 		return why;
 	fill_tokens(b, now_ms);
-	if (b->tokens_m < 1000)
+	if (b->spent->tokens_m < 1000)
 		return REASON_QUERIES_EXCEEDED;
 	if (is_new) {
 		if (make_room(b) != 0)
 			return REASON_MEMORY_EXCEEDED;
-		*slot_of(b->slot, b->n_slots, key) = key;
-		b->names++;
-		b->label_bytes += ask->chosen;
+		*slot_of(b->spent->slot, b->spent->n_slots, key) = key;
+		b->spent->names++;
+		b->spent->label_bytes += ask->chosen;
 	}
-	b->tokens_m -= 1000;
+	b->spent->tokens_m -= 1000;
 	return REASON_ALLOWED;
 }
 
 enum reason dns_budget_charge(struct dns_budget *b,
 			      const struct dns_budget_ask *ask, int64_t now_ms)
 {
-	enum reason why = charge(b, ask, now_ms);
+	enum reason why;
 
+	spent_lock(b->spent);
+	why = charge(b, ask, now_ms);
+	b->spent->refused += why != REASON_ALLOWED;
+	spent_unlock(b->spent);
 	if (why == REASON_ALLOWED)
 		return why;
-	b->refused++;
 	b->why = why;
 	return rules_observe(b->rules) ? REASON_ALLOWED : why;
 }
 
 static bool take_token(struct dns_budget *b, int64_t now_ms)
 {
+	bool has;
+
+	spent_lock(b->spent);
 	fill_tokens(b, now_ms);
-	if (b->tokens_m < 1000)
-		return false;
-	b->tokens_m -= 1000;
-	return true;
+	has = b->spent->tokens_m >= 1000;
+	if (has)
+		b->spent->tokens_m -= 1000;
+	spent_unlock(b->spent);
+	return has;
 }
 
 bool dns_budget_renew(struct dns_budget *b, struct str name)

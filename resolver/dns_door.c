@@ -61,6 +61,10 @@ static struct dns_door *door_alloc(const struct dns_door_config *config)
 	d->pins = config->pins;
 	d->sink = config->sink;
 	d->hosts = config->hosts;
+	d->real = config->real;
+	d->clients = config->clients;
+	d->on_stranger = config->on_stranger;
+	d->arg = config->arg;
 	d->asker.tenant = config->tenant;
 	d->asker.budget = config->budget;
 	d->tcp_idle_ms = DNS_TCP_IDLE_MS;
@@ -89,6 +93,30 @@ int dns_door_new(const struct dns_door_config *config, struct dns_door **ret)
 	}
 	*ret = d;
 	return 0;
+}
+
+bool dns_door_admits(const struct dns_door *d, const struct ip_endpoint *src,
+		     int fd, bool tcp)
+{
+	struct sockaddr_storage ss;
+	struct ip_endpoint at = { .port = 0 };
+	socklen_t n = sizeof(ss);
+
+	if (!d->clients || ip_nets_have(d->clients, &src->addr))
+		return true;
+	if (getsockname(fd, (struct sockaddr *)&ss, &n) != 0 ||
+	    ip_endpoint_from_sockaddr((struct sockaddr *)&ss, n, &at) != 0)
+		at.port = 0;
+	d->on_stranger(d->arg, src, &at, tcp);
+	return false;
+}
+
+bool dns_door_is_real(const struct dns_door *d)
+{
+	enum rules_answers said = rules_dns(d->rules)->answers;
+
+	return said == RULES_ANSWERS_DEFAULT ? d->real :
+					       said == RULES_ANSWERS_REAL;
 }
 
 void dns_door_flush_records(struct dns_door *d)

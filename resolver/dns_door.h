@@ -58,6 +58,10 @@ struct dns_door {
 	struct resolver_asker asker;
 	struct dns_name hostname;	/* .n 0: none */
 	struct host_name self_test;	/* the nonce's whole name; .n 0: none */
+	bool real;			/* answers, where the policy does not say */
+	const struct ip_nets *clients;	/* NULL: all */
+	dns_stranger_fn *on_stranger;
+	void *arg;
 	struct dns_udp *udp;
 	struct dns_tcp *tcp;
 	size_t nudp, ntcp;		/* that are open */
@@ -85,6 +89,12 @@ struct dns_client {
 	struct dns_conn *conn;		/* TCP; NULL once it is gone */
 	struct list conn_node;		/* on conn->queries */
 };
+
+/* dns_door.c: may @src ask?  If not, it was told of. */
+bool dns_door_admits(const struct dns_door *d, const struct ip_endpoint *src,
+		     int fd, bool tcp);
+/* Real addresses, or stand-ins? */
+bool dns_door_is_real(const struct dns_door *d);
 
 /* dns_query_record.c */
 NODISCARD int dns_door_open_repeats(struct dns_door *d);

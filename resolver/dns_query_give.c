@@ -9,9 +9,9 @@
  *	real		all that are left, pinned under the name that was asked
  *
  * as [dns] answers has it; where it says nothing, a door in a sealed sandbox is
- * synthetic.  Either is remembered before the reply leaves, so that a program
- * that connects at once is known (DNS-32), and both go on to be understood when
- * a new policy has it the other way.
+ * synthetic, one on an address of the host real.  Either is remembered before
+ * the reply leaves, so that a program that connects at once is known (DNS-32),
+ * and both go on to be understood when a new policy has it the other way.
  */
 #include "resolver/dns_query_own.h"
 
@@ -97,7 +97,7 @@ bool dns_query_may_hint(const struct dns_query *q, const struct ip_addr *addr)
 {
 	enum reason why;
 
-	return rules_dns(q->door->rules)->answers == RULES_ANSWERS_REAL &&
+	return dns_door_is_real(q->door) &&
 	       (addr->family == IP_V4 ||
 		rules_has_ipv6(q->door->rules, *q->door->hosts)) &&
 	       addr_passes(q, addr, &why);
@@ -120,7 +120,7 @@ void dns_query_give(struct dns_query *q, const struct resolver_answer *a)
 {
 	int err;
 
-	if (rules_dns(q->door->rules)->answers == RULES_ANSWERS_REAL)
+	if (dns_door_is_real(q->door))
 		err = give_real(q, a);
 	else
 		err = give_synthetic(q);

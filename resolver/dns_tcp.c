@@ -406,6 +406,21 @@ static bool make_room(struct dns_door *d)
 	return false;
 }
 
+/* Whoever may not ask is reset, not even heard. */
+static bool is_stranger(const struct dns_tcp *t, int fd,
+			const struct sockaddr_storage *peer, socklen_t n)
+{
+	static const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
+	struct ip_endpoint src;
+
+	if (ip_endpoint_from_sockaddr((const struct sockaddr *)peer, n,
+				      &src) != 0 ||
+	    dns_door_admits(t->door, &src, t->fd, true))
+		return false;
+	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	return true;
+}
+
 /* Return: false when there is nobody more to accept now */
 static bool accept_one(struct dns_tcp *t)
 {
@@ -426,6 +441,8 @@ static bool accept_one(struct dns_tcp *t)
 		}
 		return false;
 	}
+	if (is_stranger(t, fd, &peer, n))
+		return true;
 	/* Over the bound it is closed at once: the client sees an end. */
 	if (make_room(t->door) &&
 	    conn_new(t->door, fd, &peer, n) == 0)

@@ -136,7 +136,8 @@ static void on_datagram(struct dns_door *d, unsigned which, struct mmsghdr *mm,
 	/* No source port: there is nobody to answer (RFC 768). */
 	if (ip_endpoint_from_sockaddr((const struct sockaddr *)&g->peer,
 				      mm->msg_hdr.msg_namelen, &c.src) != 0 ||
-	    c.src.port == 0 || !asked_address(&mm->msg_hdr, &c.asked))
+	    c.src.port == 0 || !asked_address(&mm->msg_hdr, &c.asked) ||
+	    !dns_door_admits(d, &c.src, d->udp[which].fd, false))
 		return;
 	c.gram.peer = g->peer;
 	c.gram.peer_n = mm->msg_hdr.msg_namelen;

@@ -182,6 +182,10 @@ bool resolver_hides(struct str name);
  * @rules:	the policy, whose limits hold; it takes a reference of its own
  */
 NODISCARD int dns_budget_new(struct ruleset *rules, struct dns_budget **ret);
+/* The same budget for another thread: with the rules that @of has by now, and of
+ * what is spent by any of them. */
+NODISCARD int dns_budget_share(const struct dns_budget *of,
+			       struct dns_budget **ret);
 /* Another policy brings other limits; what was spent stays spent. */
 void dns_budget_set_rules(struct dns_budget *b, struct ruleset *rules);
 void dns_budget_free(struct dns_budget *b);	/* NULL is fine */
@@ -196,6 +200,10 @@ enum reason dns_budget_why(const struct dns_budget *b);
 
 /* --- the sandbox's door ------------------------------------------------------- */
 
+/* @at: our own end, as far as it is known */
+typedef void dns_stranger_fn(void *arg, const struct ip_endpoint *src,
+			     const struct ip_endpoint *at, bool tcp);
+
 struct dns_door_config {
 	struct event_base *base;
 	struct resolver *resolver;
@@ -209,7 +217,13 @@ struct dns_door_config {
 	/* Its sockets, of any families: taken, on failure too. */
 	const int *udp, *tcp;
 	size_t nudp, ntcp;
-	const char *hostname;		/* the sandbox's own; answered here */
+	const char *hostname;		/* the sandbox's own; answered here; or "" */
+	bool real;			/* answers, where the policy does not say */
+	/* Who may ask; NULL: whoever can.  Others are passed over: they are told
+	 * of, and hear nothing. */
+	const struct ip_nets *clients;
+	dns_stranger_fn *on_stranger;
+	void *arg;
 	const char *nonce;		/* "<nonce>.penstock.invalid" is answered with
 					 * DNS_SELF_TEST_A / _AAAA; marked internal */
 };

@@ -223,6 +223,26 @@ static void another_policy_changes_limits_and_forgets_nothing(void **state)
 	dns_budget_free(b);
 }
 
+static void threads_of_one_run_spend_one_budget(void **state)
+{
+	struct dns_budget *a = make(RULE "[limits]\nnames = 10\n"), *b;
+
+	(void)state;
+	assert_int_equal(leave(a, numbered(0), 6, 0), REASON_ALLOWED);
+	assert_int_equal(dns_budget_share(a, &b), 0);
+	for (unsigned i = 0; i < 10; i++)
+		assert_int_equal(leave(i % 2 ? a : b, numbered(i), 6, 0),
+				 REASON_ALLOWED);
+	assert_int_equal(leave(a, numbered(10), 6, 0), REASON_NAMES_EXCEEDED);
+	assert_int_equal(leave(b, numbered(11), 6, 0), REASON_NAMES_EXCEEDED);
+	assert_int_equal(dns_budget_refused(a), 2);
+	/* Whichever goes first. */
+	dns_budget_free(a);
+	assert_int_equal(leave(b, numbered(12), 6, 0), REASON_NAMES_EXCEEDED);
+	assert_int_equal(dns_budget_refused(b), 3);
+	dns_budget_free(b);
+}
+
 static void a_policy_that_observes_counts_and_refuses_nothing(void **state)
 {
 	struct dns_budget *b = make("[policy]\nmode = observe\nreason = x\n"
@@ -334,6 +354,7 @@ int main(void)
 		    said_queries_count_every_question_and_unsaid_what_leaves),
 		cmocka_unit_test(
 			another_policy_changes_limits_and_forgets_nothing),
+		cmocka_unit_test(threads_of_one_run_spend_one_budget),
 		cmocka_unit_test(
 			a_policy_that_observes_counts_and_refuses_nothing),
 		cmocka_unit_test(without_memory_a_new_name_is_refused),

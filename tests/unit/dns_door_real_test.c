@@ -4,7 +4,9 @@
  */
 #include "tests/unit/dns_door_lab.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 
@@ -323,6 +325,85 @@ static void what_is_not_said_is_synthetic_in_a_sandbox(void **state)
 	assert_int_equal(name_pins_count(pins), 0);
 }
 
+/* --- a door on an address of the host ------------------------------------------ */
+
+static void what_is_not_said_is_real_on_the_host(void **state)
+{
+	struct reply r;
+
+	(void)state;
+	reopen(policy, 1 << 20, log_file());
+	door->real = true;
+	ask(&r, "api.example.com", DNS_TYPE_A);
+	assert_addr(&r.addr, "203.0.113.7");
+	/* The policy has the word. */
+	use("synthetic", 1 << 20);
+	door->real = true;
+	ask(&r, "api.example.com", DNS_TYPE_A);
+	assert_true(name_map_is_synthetic(&r.addr));
+}
+
+static unsigned by_udp, by_tcp;
+static struct ip_endpoint last_src, last_at;
+
+static void on_stranger(void *arg, const struct ip_endpoint *src,
+			const struct ip_endpoint *where, bool tcp)
+{
+	assert_ptr_equal(arg, &by_udp);
+	(*(tcp ? &by_tcp : &by_udp))++;
+	last_src = *src;
+	last_at = *where;
+}
+
+static void admit(const struct ip_nets *nets)
+{
+	door->clients = nets;
+	door->on_stranger = on_stranger;
+	door->arg = &by_udp;
+	by_udp = by_tcp = 0;
+}
+
+/* An open resolver is an amplifier: who may not ask hears nothing at all, not
+ * even that. */
+static void who_may_not_ask_is_not_heard(void **state)
+{
+	struct ip_net net[2];
+	const struct ip_nets others = { net, 1 }, both = { net, 2 };
+	int fd, udp = connected(SOCK_DGRAM, ASKED);
+	struct reply r;
+	struct msg m;
+	char byte;
+
+	(void)state;
+	assert_int_equal(ip_net_parse(STR("192.0.2.0/24"), &net[0]), 0);
+	assert_int_equal(ip_net_parse(STR("127.0.0.0/8"), &net[1]), 0);
+	admit(&others);
+	question(&m, "api.example.com", DNS_TYPE_A, true);
+	assert_int_equal(send(udp, m.p, m.n, 0), m.n);
+	while (by_udp == 0)
+		turn();
+	assert_addr(&last_src.addr, "127.0.0.1");
+	assert_int_equal(last_at.port, 53);
+	turn_idle();
+	assert_int_equal(recv(udp, &byte, 1, MSG_DONTWAIT), -1);
+	/* A connection is reset before anything is read of it. */
+	fd = connected(SOCK_STREAM, ASKED);
+	while (by_tcp == 0)
+		turn();
+	assert_int_equal(recv(fd, &byte, 1, 0), -1);
+	assert_int_equal(errno, ECONNRESET);
+	close(fd);
+	assert_int_equal(door->nconns, 0);
+	assert_int_equal(fake_count(upstream), 0);
+	assert_int_equal(count_records("\"ev\":\"dns\""), 0);
+	/* Those who may are answered: the control. */
+	admit(&both);
+	exchange(&m, &r);
+	assert_int_equal(r.answers, 1);
+	assert_int_equal(by_udp, 0);
+	close(udp);
+}
+
 #define REAL_TEST(fn)	cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -340,6 +421,8 @@ int main(void)
 		REAL_TEST(another_way_to_answer_takes_nothing_back),
 		REAL_TEST(a_question_that_waits_is_answered_the_new_way),
 		REAL_TEST(what_is_not_said_is_synthetic_in_a_sandbox),
+		REAL_TEST(what_is_not_said_is_real_on_the_host),
+		REAL_TEST(who_may_not_ask_is_not_heard),
 	};
 	int failed;
 
