@@ -13,14 +13,12 @@
 
 #include "base/ini.h"
 #include "base/mem.h"
-#include "proxy/config.h"
+#include "proxy/config_own.h"
 
 #define CONFIG_PLUG_DEFAULT	"/run/penstock/plug.sock"
 #define CONFIG_RESOLV_DEFAULT	"/etc/resolv.conf"
 #define CONFIG_DRAIN_DEFAULT_S	10
 #define CONFIG_MESSAGE_MAX	512
-
-struct config_reader;
 
 struct config_key {
 	const char *section, *name;
@@ -30,31 +28,51 @@ struct config_key {
 	unsigned long min, max;		/* of numbers */
 };
 
-struct config_reader {
-	struct config *config;
-	config_error_fn *fn;
-	void *arg;
-	unsigned line;
-	int err;
-	uint32_t seen;			/* keys, by their place in the table */
-};
+static void config_tell(struct config_reader *r,
+			const struct config_place *place, const char *fmt,
+			va_list ap) PRINTF(3, 0);
 
-static void config_error(struct config_reader *r, unsigned line,
-			 const char *fmt, ...) PRINTF(3, 4);
-
-static void config_error(struct config_reader *r, unsigned line,
-			 const char *fmt, ...)
+static void config_tell(struct config_reader *r,
+			const struct config_place *place, const char *fmt,
+			va_list ap)
 {
 	char text[CONFIG_MESSAGE_MAX] = "";
-	va_list ap;
 
-	va_start(ap, fmt);
 	/* What does not fit is cut: the line and the key come first. */
 	if (vsnprintf(text, sizeof(text), fmt, ap) < 0)
 		text[0] = '\0';
-	va_end(ap);
 	r->err = r->err ? r->err : -EINVAL;
-	r->fn(r->arg, line, text);
+	r->fn(r->arg, place, text);
+}
+
+void config_error(struct config_reader *r, unsigned line, const char *fmt, ...)
+{
+	const struct config_place place = { line, 0 };
+	va_list ap;
+
+	va_start(ap, fmt);
+	config_tell(r, &place, fmt, ap);
+	va_end(ap);
+}
+
+void config_error_at(struct config_reader *r, const struct config_place *place,
+		     const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	config_tell(r, place, fmt, ap);
+	va_end(ap);
+}
+
+struct config_place config_place_of(const struct config_reader *r,
+				    struct str word)
+{
+	const char *p = word.p;
+
+	while (p > r->text.p && p[-1] != '\n')
+		p--;
+	return (struct config_place){ r->line, (unsigned)(word.p - p) + 1 };
 }
 
 static void *config_field(struct config_reader *r, const struct config_key *k)
@@ -265,7 +283,9 @@ static const struct config_key config_keys[] = {
 };
 _Static_assert(ARRAY_SIZE(config_keys) <= 32, "one bit a key in 'seen'");
 
-static const char *const config_sections[] = { "service", "plug", "dns", NULL };
+static const char *const config_sections[] = {
+	"service", "plug", "dns", "listen", NULL
+};
 
 static void config_on_section(void *arg, unsigned line, struct str name)
 {
@@ -273,6 +293,11 @@ static void config_on_section(void *arg, unsigned line, struct str name)
 	const char *near;
 	size_t i;
 
+	r->line = line;
+	if (config_is_listen(name)) {
+		config_listen_begin(r, name);
+		return;
+	}
 	for (i = 0; config_sections[i]; i++)
 		if (str_eq(name, str_from(config_sections[i])))
 			return;
@@ -281,7 +306,7 @@ static void config_on_section(void *arg, unsigned line, struct str name)
 		config_error(r, line, "unknown section [%.*s]; did you mean [%s]?",
 			     STR_ARG(name), near);
 	else
-		config_error(r, line, "unknown section [%.*s]; there are [service], [plug] and [dns]",
+		config_error(r, line, "unknown section [%.*s]; there are [service], [plug], [dns] and [listen NAME]",
 			     STR_ARG(name));
 }
 
@@ -314,6 +339,10 @@ static void config_on_key(void *arg, unsigned line, struct str section,
 	size_t i;
 
 	r->line = line;
+	if (config_is_listen(section)) {
+		config_listen_key(r, key, value);
+		return;
+	}
 	for (i = 0; i < ARRAY_SIZE(config_keys); i++) {
 		const struct config_key *k = &config_keys[i];
 		bool many = k->take == config_take_uids ||
@@ -336,8 +365,9 @@ static void config_on_key(void *arg, unsigned line, struct str section,
 static void config_on_error(void *arg, unsigned line, unsigned column,
 			    const char *message)
 {
-	(void)column;
-	config_error(arg, line, "%s", message);
+	const struct config_place place = { line, column };
+
+	config_error_at(arg, &place, "%s", message);
 }
 
 static int config_defaults(struct config *c)
@@ -375,8 +405,10 @@ static void config_check(struct config_reader *r)
 	const struct config *c = r->config;
 	bool named = c->name.nuids + c->name.ngids > 0;
 
-	if (!named && c->bring.nuids + c->bring.ngids == 0)
-		config_error(r, 0, "nobody may plug a sandbox: add allow_policy_uid, allow_policy_group, allow_named_uid or allow_named_group to [plug]");
+	config_listen_check(r);
+	if (!named && c->nlistens == 0 &&
+	    c->bring.nuids + c->bring.ngids == 0)
+		config_error(r, 0, "nobody may plug a sandbox: add allow_policy_uid, allow_policy_group, allow_named_uid or allow_named_group to [plug], or a [listen NAME]");
 	if (named && !c->policies)
 		config_error(r, 0, "allow_named_uid and allow_named_group need the policies that may be named: add 'policies = DIRECTORY' to [plug]");
 	config_check_dns(r);
@@ -389,7 +421,9 @@ int config_parse(struct str text, config_error_fn *fn, void *arg,
 		config_on_section, config_on_key, config_on_error,
 	};
 	struct config c = { 0 };
-	struct config_reader r = { .config = &c, .fn = fn, .arg = arg };
+	struct config_reader r = {
+		.config = &c, .text = text, .fn = fn, .arg = arg,
+	};
 	int err;
 
 	r.err = config_defaults(&c);
@@ -407,11 +441,16 @@ int config_parse(struct str text, config_error_fn *fn, void *arg,
 
 void config_done(struct config *c)
 {
+	size_t i;
+
 	mem_free(c->plug);
 	mem_free(c->log);
 	mem_free(c->resolv_conf);
 	mem_free(c->policies);
 	mem_free(c->tls_ca);
+	for (i = 0; i < c->nlistens; i++)
+		mem_free(c->listen[i].policy);
+	mem_free(c->listen);
 	*c = (struct config){ 0 };
 }
 

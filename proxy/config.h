@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "base/compiler.h"
+#include "base/ip_addr.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "resolver/resolver.h"
@@ -21,6 +22,11 @@
 #define CONFIG_RANGES_MAX	64		/* ids or ranges of one key */
 #define CONFIG_WORKERS_MAX	256
 #define CONFIG_DRAIN_MAX_S	3600
+#define CONFIG_LISTENS_MAX	32	/* [listen NAME] sections */
+#define CONFIG_LISTEN_NAME_MAX	25	/* bytes with NUL */
+#define CONFIG_LISTEN_LABEL_MAX	64
+#define CONFIG_DOORS_MAX	16	/* addresses of one key */
+#define CONFIG_CLIENTS_MAX	64
 
 struct config_range {
 	uint32_t first, last;
@@ -31,6 +37,34 @@ struct config_who {
 	struct config_range uid[CONFIG_RANGES_MAX];
 	struct config_range gid[CONFIG_RANGES_MAX];
 	size_t nuids, ngids;
+};
+
+/* A place in the text; @line 0: none. */
+struct config_place {
+	unsigned line, column;
+};
+
+/* An address to listen on. */
+struct config_door {
+	struct ip_endpoint at;
+	bool if_there;		/* "localhost", "*": not where IPv6 is off */
+	struct config_place place;
+};
+
+struct config_doors {
+	struct config_door door[CONFIG_DOORS_MAX];
+	size_t n;
+};
+
+/* [listen NAME] */
+struct config_listen {
+	char name[CONFIG_LISTEN_NAME_MAX];
+	char label[CONFIG_LISTEN_LABEL_MAX];
+	char *policy;		/* one of the service's own */
+	struct config_doors http, socks, dns;
+	struct ip_net client[CONFIG_CLIENTS_MAX];
+	size_t nclients;
+	struct config_place place, policy_place;
 };
 
 struct config {
@@ -51,10 +85,14 @@ struct config {
 	/* [dns] */
 	struct resolver_servers dns;	/* none: as resolv_conf says */
 	char *tls_ca;			/* NULL: the system's certificates */
+	/* [listen NAME] */
+	struct config_listen *listen;
+	size_t nlistens;
 };
 
-/* @line 0: of the whole file. */
-typedef void config_error_fn(void *arg, unsigned line, const char *message);
+/* @place: line 0: of the whole file; column 0: of the whole line. */
+typedef void config_error_fn(void *arg, const struct config_place *place,
+			     const char *message);
 
 /**
  * config_parse() - Read a configuration; names of users become ids here

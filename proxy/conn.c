@@ -359,15 +359,17 @@ void conn_reclaim(struct worker *w)
 
 	list_each(&w->dead, it, tmp) {
 		struct conn *c = container_of(it, struct conn, dead);
+		struct sandbox *s = c->s;
 
 		REQUIRE(c->magic == CONN_MAGIC && c->state == CONN_ENDED);
 		list_del(&c->dead);
 		list_del(&c->node);
-		c->s->nconns--;
+		s->nconns--;
 		rules_unref(c->rules);
 		buf_done(&c->in);
 		buf_done(&c->out);
 		c->magic = 0;
 		mem_free(c);
+		sandbox_on_less(s);
 	}
 }

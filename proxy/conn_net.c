@@ -103,6 +103,7 @@ int conn_dial_target(struct conn *c)
 		.resolver = w->resolver,
 		.rules = c->rules,
 		.hosts = &w->hosts,
+		.doors = w->doors,
 		.asker = { c->s->tenant, c->s->budget },
 		.host = host_name_str(&t->name),
 		.addr = t->name.n ? wish : t->addr,

@@ -38,6 +38,7 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "proxy/own_doors.h"
 #include "proxy/sock.h"
 #include "resolver/resolver.h"
 #include "rules/host_name.h"
@@ -229,6 +230,9 @@ static bool address_passes(struct dial *d, const struct ip_addr *addr,
 	};
 
 	rules_judge(d->c.rules, &q, ret);
+	/* Whatever the rules say, and where they merely observe. */
+	if (own_doors_have(d->c.doors, q.hosts, addr, q.port))
+		*ret = (struct rules_answer){ .reason = REASON_ADDRESS_SELF };
 	if (rules_passes(ret))
 		return true;
 	if (d->policy_reason == REASON_ALLOWED) {

@@ -20,6 +20,7 @@
 #include "rules/rules.h"
 
 struct event_base;
+struct own_doors;
 
 #define DIAL_DEADLINE_MS	30000	/* for the whole */
 #define DIAL_CONNECT_MS		10000	/* for one attempt */
@@ -71,6 +72,7 @@ struct dial_config {
 	struct resolver *resolver;
 	const struct ruleset *rules;		/* borrowed while it lasts */
 	const struct ip_hosts *const *hosts;	/* current snapshot; may hold NULL */
+	const struct own_doors *doors;	/* never dialled; NULL: none */
 	struct resolver_asker asker;
 	struct str host;	/* canonical and judged; copied. Empty: @addr */
 	struct ip_addr addr;	/* the literal; with @host: one to be used as

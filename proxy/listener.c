@@ -78,14 +78,37 @@ static enum listener_result listener_judge(int err)
 	}
 }
 
+/* Whoever is not a client is told nothing, and costs nothing. */
+static bool listener_admits(const struct listener *l,
+			    const struct sockaddr_storage *peer, socklen_t n)
+{
+	struct ip_endpoint src = { .port = 0 }, at = { .port = 0 };
+
+	if (!l->sandbox->clients)
+		return true;
+	/* Without an address it is nobody's, and refused. */
+	if (ip_endpoint_from_sockaddr((const struct sockaddr *)peer, n,
+				      &src) < 0)
+		src.port = 0;
+	(void)!sock_local(l->fd, &at);
+	return sandbox_admits(l->sandbox, &src, &at);
+}
+
 static enum listener_result listener_accept(struct listener *l)
 {
-	int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	/* Its size is set anew each time: the families differ (OPS-07). */
+	struct sockaddr_storage peer = { 0 };
+	socklen_t n = sizeof(peer);
+	int fd = accept4(l->fd, (struct sockaddr *)&peer, &n,
+			 SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd < 0)
 		return listener_judge(errno);
 	l->complained = false;
-	l->fn(l->sandbox, fd);
+	if (listener_admits(l, &peer, n))
+		l->fn(l->sandbox, fd);
+	else
+		sock_reset(&fd);
 	return LISTENER_AGAIN;
 }
 

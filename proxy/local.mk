@@ -11,16 +11,20 @@ noinst_LIBRARIES += %D%/libproxy.a
 	%D%/conn_rejudge.c \
 	%D%/conn_socks.c %D%/conn_target.c %D%/conn_transparent.c \
 	%D%/dial.c %D%/dial.h \
+	%D%/own_doors.c %D%/own_doors.h \
 	%D%/relay.c %D%/relay.h %D%/relay_pool.c %D%/relay_pool.h \
 	%D%/sock.c %D%/sock.h
 
 # The process around it.
 %C%_libproxy_a_SOURCES += \
 	%D%/broker.c %D%/broker.h \
-	%D%/config.c %D%/config.h \
+	%D%/config.c %D%/config.h %D%/config_own.h %D%/config_listen.c \
 	%D%/ctl_proto.h \
 	%D%/host_addrs.c %D%/host_addrs.h \
+	%D%/host_listen.c %D%/host_listen.h %D%/host_listen_own.h \
+	%D%/host_listen_swap.c \
 	%D%/host_route.c %D%/host_route.h \
+	%D%/host_sock.c %D%/host_sock.h \
 	%D%/isolate.c %D%/isolate.h %D%/isolate_filter.c \
 	%D%/listener.c %D%/listener.h \
 	%D%/mailbox.c %D%/mailbox.h \
@@ -33,6 +37,8 @@ noinst_LIBRARIES += %D%/libproxy.a
 	%D%/policies.c %D%/policies.h \
 	%D%/sandbox.c %D%/sandbox.h \
 	%D%/service.c %D%/service.h \
+	%D%/start.c %D%/start.h \
+	%D%/strangers.c %D%/strangers.h \
 	%D%/upstreams.c %D%/upstreams.h \
 	%D%/worker.c %D%/worker.h
 

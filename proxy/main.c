@@ -41,12 +41,14 @@
 #include "base/mem.h"
 #include "proxy/broker.h"
 #include "proxy/host_addrs.h"
+#include "proxy/host_listen.h"
 #include "proxy/isolate.h"
 #include "proxy/notify.h"
 #include "proxy/opts.h"
 #include "proxy/plug.h"
 #include "proxy/plug_check.h"
 #include "proxy/service.h"
+#include "proxy/start.h"
 #include "proxy/upstreams.h"
 #include "proxy/worker.h"
 
@@ -76,9 +78,11 @@ struct daemon {
 	struct worker *worker[CONFIG_WORKERS_MAX];
 	size_t nworkers;
 	struct plug *plug;
+	struct host_listens *listens;	/* NULL when private */
 	struct plug_reload *reload;	/* while the broker reads policies */
 	bool reload_asked;
 	bool draining;
+	int err;			/* why the loop ended early */
 };
 
 static int main_failed(const char *what, int err)
@@ -137,68 +141,16 @@ static int main_configure(struct daemon *d)
 
 /* --- 2 open ------------------------------------------------------------------- */
 
-/* Standard input and output lead nowhere, and no descriptor but the plug came
- * along: what a launcher left open is not ours to keep open. */
-static int main_clean_fds(struct daemon *d)
-{
-	CLEANUP(fd_closep) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	unsigned from = STDERR_FILENO + 1;
-
-	if (null < 0 || dup2(null, STDIN_FILENO) < 0 ||
-	    dup2(null, STDOUT_FILENO) < 0)
-		return -errno;
-	if (d->opts.private) {
-		if (fcntl(d->opts.plug_fd, F_GETFD) < 0)
-			return -errno;
-		if (d->opts.plug_fd != (int)from &&
-		    dup2(d->opts.plug_fd, (int)from) < 0)
-			return -errno;
-		d->opts.plug_fd = (int)from;
-		if (null == (int)from)
-			fd_take(&null);
-		from++;
-	}
-	if (null >= (int)from)
-		fd_take(&null);
-	return close_range(from, ~0u, 0) < 0 ? -errno : 0;
-}
-
-/* All signals wait in the descriptor, and threads inherit that. */
-static int main_open_signals(struct daemon *d)
-{
-	sigset_t all, wanted;
-
-	sigfillset(&all);
-	sigdelset(&all, SIGSEGV);
-	sigdelset(&all, SIGBUS);
-	sigdelset(&all, SIGILL);
-	sigdelset(&all, SIGFPE);
-	sigdelset(&all, SIGABRT);
-	sigdelset(&all, SIGSYS);
-	sigemptyset(&wanted);
-	sigaddset(&wanted, SIGTERM);
-	/* A terminal's Ctrl-C is for the command; its end ends us. */
-	if (!d->opts.private) {
-		sigaddset(&wanted, SIGINT);
-		sigaddset(&wanted, SIGHUP);
-	}
-	if (sigprocmask(SIG_SETMASK, &all, NULL) < 0 ||
-	    signal(SIGCHLD, SIG_IGN) == SIG_ERR)
-		return -errno;
-	d->signal_fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
-	return d->signal_fd < 0 ? -errno : 0;
-}
-
 static int main_open(struct daemon *d)
 {
 	int err;
 
 	if (d->opts.private)
 		(void)setsid();	/* no terminal; fails where we lead already */
-	err = main_clean_fds(d);
+	err = start_clean_fds(d->opts.private ? &d->opts.plug_fd : NULL);
 	if (err < 0)
 		return main_failed("descriptors", err);
-	err = main_open_signals(d);
+	err = start_open_signals(!d->opts.private, &d->signal_fd);
 	if (err < 0)
 		return main_failed("signals", err);
 	err = plug_own_netns(&d->own_netns);
@@ -220,7 +172,8 @@ static int main_open(struct daemon *d)
 	if (err < 0)
 		log_warn("NOTIFY_SOCKET: %s; the service manager is not told",
 			 strerror(-err));
-	return d->opts.private ? 0 : service_listen(&d->service);
+	return d->opts.private ? 0 : service_listen(&d->service,
+						    d->nworkers);
 }
 
 /* --- 3, 4, 5 give up rights ------------------------------------------------------ */
@@ -306,6 +259,7 @@ static void main_on_log(void *arg, int fd_or_err)
 		return;
 	}
 	plug_set_log(d->plug, fd_or_err);
+	host_listens_set_log(d->listens, fd_or_err);
 	fd_closep(&d->log_fd);
 	d->log_fd = fd_or_err;
 	log_info("%s: opened anew", d->service.config.log);
@@ -364,6 +318,22 @@ static int main_on_reload(void *arg, uint32_t serial)
 	return broker_reload(d->broker, serial);
 }
 
+static void main_on_policy_changed(void *arg, struct plug_reload *r,
+				   const struct policy *policy)
+{
+	const struct daemon *d = arg;
+
+	host_listens_on_policy(d->listens, r, policy);
+}
+
+static void main_on_policy_failed(void *arg, struct str name,
+				  const struct plug_why *why)
+{
+	const struct daemon *d = arg;
+
+	host_listens_on_policy_failed(d->listens, name, why);
+}
+
 static void main_on_broker_gone(void *arg)
 {
 	const struct daemon *d = arg;
@@ -381,20 +351,63 @@ static int main_make_workers(struct daemon *d)
 		err = d->opts.private
 			? worker_lodge((unsigned)i, d->base, &d->worker[i])
 			: worker_new((unsigned)i, &d->worker[i]);
+		if (err == 0)
+			d->worker[i]->doors = d->service.socks.doors;
 	}
 	if (err < 0)
 		return main_failed("workers", err);
+	d->upstreams.doors = d->service.socks.doors;
+	d->upstreams.hosts = d->hosts;
 	err = upstreams_start(&d->upstreams, buf_str(&d->conf), d->worker,
 			      d->nworkers);
 	return err < 0 ? main_failed("upstream resolvers", err) : 0;
 }
 
+/* What must have ended before we do. */
+static size_t main_left(const struct daemon *d)
+{
+	return plug_runs(d->plug) + host_listens_left(d->listens);
+}
+
+static void main_end_runs(struct daemon *d);
+static void main_ready(struct daemon *d);
+
 static void main_on_idle(void *arg)
 {
 	struct daemon *d = arg;
 
-	if (d->opts.private || d->draining)
+	if (d->opts.private || (d->draining && main_left(d) == 0))
 		event_base_loopbreak(d->base);
+}
+
+static void main_on_listens_ready(void *arg, int err)
+{
+	struct daemon *d = arg;
+
+	d->err = err;
+	if (err < 0)
+		main_end_runs(d);
+	else if (!d->draining)
+		main_ready(d);
+}
+
+static int main_make_listens(struct daemon *d)
+{
+	struct host_listens_config config = {
+		.base = d->base,
+		.worker = d->worker,
+		.nworkers = d->nworkers,
+		.writer = d->writer,
+		.config = &d->service.config,
+		.policies = &d->service.policies,
+		.socks = &d->service.socks,
+		.log_fd = d->log_fd,
+		.on_ready = main_on_listens_ready,
+		.on_idle = main_on_idle,
+		.arg = d,
+	};
+
+	return d->opts.private ? 0 : host_listens_new(&config, &d->listens);
 }
 
 static int main_make_plug(struct daemon *d)
@@ -410,6 +423,9 @@ static int main_make_plug(struct daemon *d)
 		.log_fd = d->log_fd,
 		.on_idle = main_on_idle,
 		.on_reload = main_on_reload,
+		.on_policy = d->opts.private ? NULL : main_on_policy_changed,
+		.on_policy_failed = d->opts.private ? NULL
+						    : main_on_policy_failed,
 		.arg = d,
 	};
 
@@ -419,10 +435,11 @@ static int main_make_plug(struct daemon *d)
 static void main_end_runs(struct daemon *d)
 {
 	d->draining = true;
-	if (plug_runs(d->plug) == 0)
+	if (main_left(d) == 0)
 		event_base_loopbreak(d->base);
-	else
-		plug_end_all(d->plug, REASON_SHUTDOWN);
+	if (d->listens)
+		host_listens_end(d->listens, REASON_SHUTDOWN);
+	plug_end_all(d->plug, REASON_SHUTDOWN);
 }
 
 static void main_drain_cb(evutil_socket_t fd, short what, void *arg)
@@ -439,12 +456,13 @@ static void main_on_term(struct daemon *d)
 	notify_send(d->notify_fd, "STOPPING=1");
 	/* A second signal, or nothing to wait for: at once. */
 	if (d->draining || d->opts.private || bound.tv_sec == 0 ||
-	    plug_runs(d->plug) == 0) {
+	    main_left(d) == 0) {
 		main_end_runs(d);
 		return;
 	}
 	d->draining = true;
 	plug_stop_listening(d->plug);
+	host_listens_drain(d->listens);
 	log_info("no new runs; %zu may go on for %lld s", plug_runs(d->plug),
 		 (long long)bound.tv_sec);
 	if (event_add(d->drain, &bound) < 0)
@@ -500,6 +518,8 @@ static int main_make_events(struct daemon *d)
 				       d->nworkers);
 	if (err == 0)
 		err = main_make_plug(d);
+	if (err == 0)
+		err = main_make_listens(d);
 	return err;
 }
 
@@ -539,6 +559,17 @@ static int main_start_threads(struct daemon *d)
 
 /* --- 8 serve, 9 end ------------------------------------------------------------------- */
 
+static void main_ready(struct daemon *d)
+{
+	const struct service *s = &d->service;
+
+	notify_send(d->notify_fd, "READY=1");
+	if (!d->opts.private)
+		log_info("ready: %s, workers: %zu, policies: %zu, listeners: %zu",
+			 s->config.plug, d->nworkers, s->policies.n,
+			 s->config.nlistens);
+}
+
 static int main_serve(struct daemon *d)
 {
 	int err;
@@ -549,13 +580,12 @@ static int main_serve(struct daemon *d)
 		err = plug_listen(d->plug, fd_take(&d->service.listen_fd));
 	if (err < 0)
 		return main_failed("plug", err);
-	notify_send(d->notify_fd, "READY=1");
-	if (!d->opts.private)
-		log_info("ready: %s, workers: %zu, policies: %zu",
-			 d->service.config.plug, d->nworkers,
-			 d->service.policies.n);
+	if (d->listens)
+		host_listens_start(d->listens);
+	else
+		main_ready(d);
 	return event_base_loop(d->base, EVLOOP_NO_EXIT_ON_EMPTY) < 0
-		? -EIO : 0;
+		? -EIO : d->err;
 }
 
 /* For those who look for leaks: at the end of the process the kernel takes all
@@ -593,6 +623,7 @@ static void main_end(struct daemon *d)
 	if (d->reload)
 		plug_reload_end(d->reload, 0, d->service.config.policies,
 				-ECANCELED);
+	host_listens_free(d->listens);
 	plug_free(d->plug);
 	if (d->writer)
 		audit_writer_free(d->writer, MAIN_WRITER_MS);

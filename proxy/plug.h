@@ -18,12 +18,15 @@
 #include "proxy/config.h"
 #include "proxy/ctl_proto.h"
 
+struct audit_sink;
 struct audit_writer;
+struct conn_rejudged;
 struct event_base;
 struct plug;
 struct plug_reload;
 struct plug_why;
 struct policies;
+struct policy;
 struct policy_file;
 struct ruleset;
 struct worker;
@@ -48,6 +51,12 @@ struct plug_config {
 	/* Somebody asks for the service's policies to be read anew: a reading
 	 * with @serial, or a higher one, answers it.  0 or -errno. */
 	int (*on_reload)(void *arg, uint32_t serial);
+	/* A policy of the service's is another, or stays as it was: for who has
+	 * it and is no run on a plug.  NULL: there is nobody. */
+	void (*on_policy)(void *arg, struct plug_reload *r,
+			  const struct policy *policy);
+	void (*on_policy_failed)(void *arg, struct str name,
+				 const struct plug_why *why);
 	void *arg;
 };
 
@@ -76,6 +85,15 @@ void plug_reload_file(struct plug_reload *r, const struct policy_file *file,
  * directory @dir could not be read to its end. */
 void plug_reload_end(struct plug_reload *r, uint32_t serial, const char *dir,
 		     int err);
+/* For plug_config.on_policy: the reading is not over before the release; @what
+ * became of flows, NULL where the policy did not come to be used. */
+void plug_reload_hold(struct plug_reload *r);
+void plug_reload_release(struct plug_reload *r,
+			 const struct conn_rejudged *what);
+/* The same at the end of all, when nobody is answered any more. */
+void plug_reload_drop(struct plug_reload *r);
+/* The record of a policy that stays as it was. */
+void plug_record_failed(struct audit_sink *sink, const struct plug_why *why);
 /* There will be no reading: tell who waits. */
 void plug_reload_fail(struct plug *p, const char *words);
 /* A serial for a reading that nobody on a connection asked for. */

@@ -42,6 +42,7 @@ void plug_to_sandbox(const struct plug_open *open, int fd[PLUG_FDS],
 
 	ret->run = open->run;
 	ret->label = open->sandbox;
+	ret->hostname = open->sandbox;
 	ret->nonce = open->nonce;
 	ret->self_tests = plug_self_tests(open, fd);
 	for (i = 0; i < ARRAY_SIZE(plug_roles); i++)

@@ -70,6 +70,12 @@ static void swap_free(struct swap *s)
 	mem_free(s);
 }
 
+void plug_reload_drop(struct plug_reload *r)
+{
+	if (--r->left == 0)
+		mem_free(r);
+}
+
 void plug_drop_swaps(struct plug_conn *c)
 {
 	struct list *it, *tmp;
@@ -77,9 +83,8 @@ void plug_drop_swaps(struct plug_conn *c)
 	list_each(&c->swaps, it, tmp) {
 		struct swap *s = container_of(it, struct swap, node);
 
-		/* Nobody waits for an answer any more. */
-		if (s->reload && --s->reload->left == 0)
-			mem_free(s->reload);
+		if (s->reload)
+			plug_reload_drop(s->reload);
 		swap_free(s);
 	}
 }
@@ -104,6 +109,23 @@ static void say_swapped(struct plug_conn *c, const struct swap *s)
 	plug_conn_send(c, &m, sizeof(m));
 }
 
+void plug_record_failed(struct audit_sink *sink, const struct plug_why *why)
+{
+	char line[PLUG_TEXT_MAX];
+	struct record r;
+	size_t i;
+
+	sandbox_record(RECORD_POLICY_FAILED, RECORD_ACT_NONE, REASON_ALLOWED,
+		       RECORD_VIA_NONE, &r);
+	/* A record is one line, and so is each of its values. */
+	memcpy(line, why->text, sizeof(line));
+	line[sizeof(line) - 1] = '\0';
+	for (i = 0; line[i]; i++)
+		line[i] = line[i] == '\n' ? ';' : line[i];
+	r.error = str_from(line);
+	audit_tell(sink, &r);
+}
+
 /* The old policy stays: on the log, on record, and told to who asked. */
 static void swap_refused(struct plug_conn *c, uint32_t serial,
 			 const struct plug_why *why)
@@ -113,21 +135,10 @@ static void swap_refused(struct plug_conn *c, uint32_t serial,
 		.serial = serial,
 		.generation = c->generation,
 	};
-	char line[PLUG_TEXT_MAX];
-	struct record r;
-	size_t i;
 
 	log_warn("run %s: its policy stays as it was: %s", c->open.run,
 		 why->text);
-	sandbox_record(RECORD_POLICY_FAILED, RECORD_ACT_NONE, REASON_ALLOWED,
-		       RECORD_VIA_NONE, &r);
-	/* A record is one line, and so is each of its values. */
-	memcpy(line, why->text, sizeof(line));
-	line[sizeof(line) - 1] = '\0';
-	for (i = 0; line[i]; i++)
-		line[i] = line[i] == '\n' ? ';' : line[i];
-	r.error = str_from(line);
-	audit_tell(c->sink, &r);
+	plug_record_failed(c->sink, why);
 	if (serial == 0)
 		return;
 	memcpy(m.text, why->text, sizeof(m.text));
@@ -272,6 +283,9 @@ static void reload_failed(struct plug_reload *r, struct str name,
 		if (follows(c, name))
 			swap_refused(c, 0, why);
 	}
+	if (r->plug->config.on_policy_failed)
+		r->plug->config.on_policy_failed(r->plug->config.arg, name,
+						 why);
 }
 
 static void reload_run(struct plug_reload *r, struct plug_conn *c,
@@ -303,6 +317,8 @@ static void reload_changed(struct plug_reload *r, const struct policy *policy)
 		if (follows(c, str_from(policy->name)))
 			reload_run(r, c, policy);
 	}
+	if (r->plug->config.on_policy)
+		r->plug->config.on_policy(r->plug->config.arg, r, policy);
 }
 
 int plug_reload_begin(struct plug *p, struct plug_reload **ret)
@@ -389,6 +405,22 @@ static void reload_left(struct plug_reload *r)
 		return;
 	reload_answer(r);
 	mem_free(r);
+}
+
+void plug_reload_hold(struct plug_reload *r)
+{
+	r->left++;
+}
+
+void plug_reload_release(struct plug_reload *r,
+			 const struct conn_rejudged *what)
+{
+	if (what) {
+		r->m.runs++;
+		r->m.kept += what->kept;
+		r->m.ended += what->ended;
+	}
+	reload_left(r);
 }
 
 void plug_reload_end(struct plug_reload *r, uint32_t serial, const char *dir,

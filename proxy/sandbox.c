@@ -23,6 +23,7 @@
 #include "proxy/listener.h"
 #include "proxy/nflog.h"
 #include "proxy/sandbox.h"
+#include "proxy/strangers.h"
 #include "proxy/worker.h"
 #include "resolver/name_map.h"
 #include "resolver/name_pins.h"
@@ -67,6 +68,23 @@ static size_t sandbox_take_fds(struct sandbox_config *config,
 	return n;
 }
 
+static void sandbox_on_dns_stranger(void *arg, const struct ip_endpoint *src,
+				    const struct ip_endpoint *at, bool tcp)
+{
+	struct sandbox *s = arg;
+
+	strangers_note(s->strangers, src, at, tcp);
+}
+
+bool sandbox_admits(struct sandbox *s, const struct ip_endpoint *src,
+		    const struct ip_endpoint *at)
+{
+	if (!s->clients || ip_nets_have(s->clients, &src->addr))
+		return true;
+	strangers_note(s->strangers, src, at, true);
+	return false;
+}
+
 static int sandbox_open_dns(struct sandbox *s, struct sandbox_config *config)
 {
 	int udp[SANDBOX_FDS_MAX], tcp[SANDBOX_FDS_MAX];
@@ -84,8 +102,12 @@ static int sandbox_open_dns(struct sandbox *s, struct sandbox_config *config)
 		.hosts = &s->worker->hosts,
 		.tenant = s->tenant,
 		.budget = s->budget,
-		.hostname = s->label,
+		.hostname = config->hostname ? config->hostname : "",
 		.nonce = config->nonce ? config->nonce : "",
+		.real = s->clients,
+		.clients = s->clients,
+		.on_stranger = sandbox_on_dns_stranger,
+		.arg = s,
 	};
 
 	return dns_door_new(&door, &s->dns);
@@ -168,7 +190,11 @@ static int sandbox_open(struct sandbox *s, struct sandbox_config *config)
 	if (err == 0)
 		err = name_pins_new(SANDBOX_NAMES_BYTES, &s->pins);
 	if (err == 0)
-		err = dns_budget_new(s->rules, &s->budget);
+		err = config->budget ? dns_budget_share(config->budget,
+							&s->budget)
+				     : dns_budget_new(s->rules, &s->budget);
+	if (err == 0 && s->clients)
+		err = strangers_new(s, &s->strangers);
 	if (err == 0)
 		err = sandbox_open_dns(s, config);
 	if (err == 0)
@@ -194,6 +220,7 @@ static void sandbox_init(struct sandbox *s, struct worker *w,
 	s->rules = config->rules;
 	s->sink = config->sink;
 	s->diag_fd = -1;
+	s->clients = config->clients;
 	s->self_tests_left = config->self_tests;
 	list_init(&s->node);
 	list_init(&s->conns);
@@ -203,11 +230,18 @@ static void sandbox_init(struct sandbox *s, struct worker *w,
 	s->tenant = sandbox_tenant(s);
 }
 
-static void sandbox_close_sockets(struct sandbox *s)
+static void sandbox_close_doors(struct sandbox *s)
 {
 	listener_free_all(s);
 	dns_door_free(s->dns);
 	s->dns = NULL;
+	strangers_free(s->strangers);
+	s->strangers = NULL;
+}
+
+static void sandbox_close_sockets(struct sandbox *s)
+{
+	sandbox_close_doors(s);
 	nflog_free(s->nflog);
 	s->nflog = NULL;
 	if (s->expiry)
@@ -262,11 +296,12 @@ void sandbox_rejudge(struct sandbox *s, enum reason why,
 		     struct conn_rejudged *ret)
 {
 	dns_budget_set_rules(s->budget, s->rules);
-	dns_door_set_rules(s->dns, s->rules, s->tenant);
+	if (s->dns)
+		dns_door_set_rules(s->dns, s->rules, s->tenant);
 	conn_rejudge_all(s, why, ret);
 }
 
-void sandbox_set_policy(struct sandbox *s, struct ruleset *rules,
+void sandbox_swap_rules(struct sandbox *s, struct ruleset *rules,
 			uint32_t generation, struct conn_rejudged *ret)
 {
 	char label[SANDBOX_POLICY_LABEL];
@@ -276,16 +311,24 @@ void sandbox_set_policy(struct sandbox *s, struct ruleset *rules,
 		.generation = generation,
 	};
 	struct ruleset *old = s->rules;
-	struct record r;
 
 	s->rules = rules;
 	s->tenant = sandbox_tenant(s);
 	sandbox_policy_label(rules, label);
-	dns_door_flush_records(s->dns);
+	if (s->dns)
+		dns_door_flush_records(s->dns);
 	audit_sink_set_policy(s->sink, &labels);
 	sandbox_rejudge(s, REASON_POLICY_RELOAD, ret);
 	rules_unref(old);
 	sandbox_await_expiry(s);
+}
+
+void sandbox_set_policy(struct sandbox *s, struct ruleset *rules,
+			uint32_t generation, struct conn_rejudged *ret)
+{
+	struct record r;
+
+	sandbox_swap_rules(s, rules, generation, ret);
 	sandbox_record(RECORD_POLICY, RECORD_ACT_NONE, REASON_ALLOWED,
 		       RECORD_VIA_NONE, &r);
 	r.flows_kept = ret->kept;
@@ -324,6 +367,15 @@ void sandbox_end(struct sandbox *s, enum reason why)
 		sandbox_tell_full(s);
 	sandbox_close_sockets(s);
 	conn_end_all(s, why);
+}
+
+void sandbox_drain(struct sandbox *s, void (*fn)(struct sandbox *s, void *arg),
+		   void *arg)
+{
+	sandbox_close_doors(s);
+	s->on_drained = fn;
+	s->drained_arg = arg;
+	sandbox_on_less(s);
 }
 
 uint64_t sandbox_over_budget(const struct sandbox *s)

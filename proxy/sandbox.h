@@ -23,6 +23,7 @@ struct name_map;
 struct name_pins;
 struct dns_budget;
 struct nflog;
+struct strangers;
 
 /* Connections of one sandbox at once; over it accept() is paused. */
 #define SANDBOX_CONNS_MAX	4096
@@ -44,6 +45,10 @@ struct sandbox {
 	struct dns_door *dns;
 	struct list listeners;		/* struct listener.node */
 	struct nflog *nflog;
+	const struct ip_nets *clients;	/* who may use it; NULL: whoever can */
+	struct strangers *strangers;	/* others, who tried; or NULL */
+	void (*on_drained)(struct sandbox *s, void *arg);
+	void *drained_arg;
 	struct event *expiry;		/* pending while a rule is to end */
 	int64_t expires;		/* when the next one does, by the wall clock */
 	int diag_fd;			/* NETLINK_SOCK_DIAG born inside, or -1 */
@@ -87,13 +92,20 @@ struct sandbox_fd {
 /* Strings are borrowed for the call; NULL is "". */
 struct sandbox_config {
 	const char *run;
-	const char *label;		/* also its host name, for its DNS */
+	const char *label;
+	const char *hostname;		/* its own, that its DNS answers */
 	const char *nonce;		/* of the launcher's self-test */
 	unsigned self_tests;		/* refusals of it that will come by */
 	struct sandbox_fd fd[SANDBOX_FDS_MAX];	/* taken, also on failure */
 	size_t nfds;			/* several of a role are fine */
 	struct ruleset *rules;		/* one reference, taken on success */
 	struct audit_sink *sink;	/* taken on success */
+	/* NULL: whoever reaches its sockets may use them, as in a namespace of
+	 * its own.  Else borrowed for its life: they are on the host, and names
+	 * are answered with real addresses where the policy does not say. */
+	const struct ip_nets *clients;
+	/* One that other threads spend from as well; NULL: its own. */
+	const struct dns_budget *budget;
 };
 
 /* One descriptor more, taken; -1 is none. */
@@ -108,13 +120,33 @@ NODISCARD int sandbox_new(struct worker *w, struct sandbox_config *config,
 /* Ends every flow with @why and closes every socket of the sandbox. */
 void sandbox_end(struct sandbox *s, enum reason why);
 /**
- * sandbox_set_policy() - Another policy from now on, for what is open too
+ * sandbox_drain() - Take nothing new; flows that are open go on
+ * @fn:		called once, maybe inside, when there are no flows any more;
+ *		never after sandbox_end()
+ */
+void sandbox_drain(struct sandbox *s, void (*fn)(struct sandbox *s, void *arg),
+		   void *arg);
+/* A connection of it was freed: it may be drained by now. */
+static inline void sandbox_on_less(struct sandbox *s)
+{
+	void (*fn)(struct sandbox *s, void *arg) = s->on_drained;
+
+	if (!fn || s->ending || s->nconns > 0)
+		return;
+	s->on_drained = NULL;
+	fn(s, s->drained_arg);
+}
+/**
+ * sandbox_swap_rules() - Another policy from now on, for what is open too
  * @rules:	one reference, taken
  * @generation:	of the run's policies, counted up by the caller
  * @ret:	what became of the flows that were open
  *
- * Records from here on are of the new policy; one tells of the change.
+ * Records from here on are of the new policy.
  */
+void sandbox_swap_rules(struct sandbox *s, struct ruleset *rules,
+			uint32_t generation, struct conn_rejudged *ret);
+/* The same, and a record that tells of the change. */
 void sandbox_set_policy(struct sandbox *s, struct ruleset *rules,
 			uint32_t generation, struct conn_rejudged *ret);
 
@@ -153,6 +185,11 @@ void sandbox_record(enum record_event event, enum record_act act,
  *		asked address is the self-test's
  */
 void sandbox_deny(struct sandbox *s, struct record *r);
+
+/* May a client from @src use it?  If not, it was noted.
+ * @at:		the end of ours that it came to */
+bool sandbox_admits(struct sandbox *s, const struct ip_endpoint *src,
+		    const struct ip_endpoint *at);
 
 /* It has SANDBOX_CONNS_MAX connections, and a listener stops accepting. */
 void sandbox_on_full(struct sandbox *s);

@@ -27,12 +27,16 @@ static int service_read_file(int dir, const char *path, struct buf *out)
 
 /* --- configuration ----------------------------------------------------------- */
 
-static void service_on_error(void *arg, unsigned line, const char *message)
+static void service_on_error(void *arg, const struct config_place *place,
+			     const char *message)
 {
 	const char *path = arg;
 
-	if (line)
-		log_error("%s:%u: %s", path, line, message);
+	if (place->column)
+		log_error("%s:%u:%u: %s", path, place->line, place->column,
+			  message);
+	else if (place->line)
+		log_error("%s:%u: %s", path, place->line, message);
 	else
 		log_error("%s: %s", path, message);
 }
@@ -40,7 +44,7 @@ static void service_on_error(void *arg, unsigned line, const char *message)
 int service_read_config(const char *path, struct service *ret)
 {
 	CLEANUP(buf_done) struct buf text = BUF_INIT(CONFIG_FILE_MAX);
-	struct service s = { .listen_fd = -1 };
+	struct service s = { .path = path, .listen_fd = -1 };
 	char shown[256];
 	int err = service_read_file(AT_FDCWD, path, &text);
 
@@ -80,6 +84,27 @@ static int service_on_policy(void *arg, const struct policy_file *file)
 	return MIN(err, 0);
 }
 
+/* Each listener's policy must be there when it begins. */
+static int service_check_listens(const struct service *s)
+{
+	const struct config *c = &s->config;
+	int err = 0;
+	size_t i;
+
+	for (i = 0; i < c->nlistens; i++) {
+		const struct config_listen *l = &c->listen[i];
+
+		if (policies_find(&s->policies, str_from(l->policy)))
+			continue;
+		err = -EINVAL;
+		log_error("%s:%u:%u: [listen %s] has the policy '%s', and there is no %s/%s" POLICIES_ENDING,
+			  s->path, l->policy_place.line,
+			  l->policy_place.column, l->name, l->policy,
+			  c->policies, l->policy);
+	}
+	return err;
+}
+
 int service_load_policies(struct service *s)
 {
 	const char *dir = s->config.policies;
@@ -94,7 +119,8 @@ int service_load_policies(struct service *s)
 		log_error("%s: %s", dir, strerror(-err));
 		return err;
 	}
-	return policies_read(dir, service_on_policy, s);
+	err = policies_read(dir, service_on_policy, s);
+	return err < 0 ? err : service_check_listens(s);
 }
 
 /* --- the plug socket ---------------------------------------------------------------- */
@@ -150,7 +176,7 @@ static int service_bind(const struct sockaddr_un *at, int *ret_fd)
 	return err;
 }
 
-int service_listen(struct service *s)
+int service_listen(struct service *s, size_t nworkers)
 {
 	struct sockaddr_un at;
 	int err = service_addr(s->config.plug, &at);
@@ -167,11 +193,13 @@ int service_listen(struct service *s)
 	if (err < 0 && err != -EADDRINUSE && err != -EEXIST)
 		log_error("%s: %s%s", s->config.plug, strerror(-err),
 			  err == -ENOENT ? ": make its directory, writable by the service's user (RuntimeDirectory= in the unit)" : "");
-	return err;
+	return err < 0 ? err : host_socks_open(&s->config, nworkers,
+					       &s->socks);
 }
 
 void service_done(struct service *s)
 {
+	host_socks_done(&s->socks);
 	policies_done(&s->policies);
 	config_done(&s->config);
 	fd_closep(&s->listen_fd);

@@ -9,20 +9,24 @@
 
 #include "base/compiler.h"
 #include "proxy/config.h"
+#include "proxy/host_sock.h"
 #include "proxy/policies.h"
 
 struct service {
+	const char *path;		/* of the configuration; for messages */
 	struct config config;
 	struct policies policies;
 	int listen_fd;
+	struct host_socks socks;	/* of [listen NAME] */
 };
 
 /* Each of them says on the log what is wrong. */
 NODISCARD int service_read_config(const char *path, struct service *ret);
 /* Compile every "NAME.ini" of the policy directory; a broken one is an error. */
 NODISCARD int service_load_policies(struct service *s);
-/* Bind and listen; a socket that nobody serves any more is replaced. */
-NODISCARD int service_listen(struct service *s);
+/* Bind and listen; a socket that nobody serves any more is replaced. @nworkers:
+ * as of host_socks_open(). */
+NODISCARD int service_listen(struct service *s, size_t nworkers);
 void service_done(struct service *s);
 
 #endif /* PROXY_SERVICE_H */

@@ -8,6 +8,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "proxy/host_addrs.h"
+#include "proxy/own_doors.h"
 #include "proxy/worker.h"
 
 int upstreams_open(struct upstreams *u)
@@ -28,6 +30,25 @@ void upstreams_close(struct upstreams *u)
 {
 	resolver_tls_free(u->tls);
 	u->tls = NULL;
+}
+
+/* Leave out who is ourselves.  Return: how many */
+static size_t upstreams_drop_own(const struct upstreams *u,
+				 struct resolver_servers *s)
+{
+	const struct ip_hosts *hosts = u->hosts ? host_addrs_peek(u->hosts)
+						: NULL;
+	size_t i, n = 0, was = s->n;
+
+	for (i = 0; i < was; i++)
+		if (!own_doors_have(u->doors, hosts, &s->server[i].at.addr,
+				    s->server[i].at.port))
+			s->server[n++] = s->server[i];
+	s->n = n;
+	if (n < was)
+		log_error("%s: %zu resolvers are listeners of this service: it would ask itself; name others in 'servers' of [dns]",
+			  u->path ? u->path : "upstream resolvers", was - n);
+	return was - n;
 }
 
 static unsigned upstreams_read(const struct upstreams *u, struct str conf,
@@ -56,6 +77,8 @@ int upstreams_start(const struct upstreams *u, struct str conf,
 
 	if (servers.n == 0 && upstreams_read(u, conf, &servers) > 0)
 		return -ELOOP;
+	if (upstreams_drop_own(u, &servers) > 0)
+		return -ELOOP;
 	for (size_t i = 0; err == 0 && i < n; i++)
 		err = resolver_set_servers(worker[i]->resolver, &servers);
 	return err;
@@ -79,6 +102,7 @@ void upstreams_on_conf(const struct upstreams *u, struct str conf,
 
 	/* What leads back to us is left out; the others are asked. */
 	(void)upstreams_read(u, conf, &s);
+	(void)upstreams_drop_own(u, &s);
 	log_info("%s changed: %zu resolvers", u->path, s.n);
 	for (size_t i = 0; i < n; i++) {
 		copy = mem_new(sizeof(*copy));

@@ -12,12 +12,16 @@
 #include "base/str.h"
 #include "resolver/resolver.h"
 
+struct host_addrs;
+struct own_doors;
 struct worker;
 
 struct upstreams {
 	struct resolver_servers given;	/* none: as resolv.conf says */
 	const char *path;		/* resolv.conf; NULL when given */
 	const char *tls_ca;		/* NULL: the system's certificates */
+	const struct own_doors *doors;	/* where we listen ourselves; or NULL */
+	const struct host_addrs *hosts;
 	struct resolver_tls *tls;	/* by upstreams_open(), when one wants it */
 };
 

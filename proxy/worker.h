@@ -18,6 +18,7 @@
 
 struct event;
 struct event_base;
+struct own_doors;
 struct relay_pool;
 struct resolver;
 
@@ -25,6 +26,7 @@ struct worker {
 	unsigned index;
 	struct event_base *base;
 	struct resolver *resolver;
+	const struct own_doors *doors;	/* where we listen; or NULL */
 	const struct ip_hosts *hosts;	/* current snapshot; replaced, never changed */
 	struct list sandboxes;		/* struct sandbox.node */
 	struct list dead;		/* struct conn.dead: reclaimed after the turn */

@@ -21,12 +21,18 @@ struct said {
 	char text[2048];
 };
 
-static void on_error(void *arg, unsigned line, const char *message)
+static void on_error(void *arg, const struct config_place *place,
+		     const char *message)
 {
 	struct said *s = arg;
 	size_t at = strlen(s->text);
-	int n = snprintf(s->text + at, sizeof(s->text) - at, "%u: %s\n", line,
-			 message);
+	char column[16] = "";
+	int n;
+
+	if (place->column)
+		n = snprintf(column, sizeof(column), "%u:", place->column);
+	n = snprintf(s->text + at, sizeof(s->text) - at, "%u:%s %s\n",
+		     place->line, column, message);
 
 	assert_true(n > 0 && (size_t)n < sizeof(s->text) - at);
 	s->n++;
@@ -190,6 +196,127 @@ static void no_key_has_more_ids_than_its_bound(void **state)
 	expect_error(text, "more than 64 entries");
 }
 
+/* --- [listen NAME] ----------------------------------------------------------- */
+
+#define HOUSE	"[service]\nlog = /var/log/x.jsonl\n" \
+		"[plug]\npolicies = /etc/penstock/policies\n"
+/* What is behind it begins at line 5. */
+#define AT_5	HOUSE
+
+static void a_listener_has_what_its_section_says(void **state)
+{
+	static const char text[] = HOUSE
+		"[listen web]\nhttp = 127.0.0.1:3128 [2001:db8::1]:8080\n"
+		"http = localhost:3200 *:9000\nsocks = 192.0.2.1\ndns = ::1\n"
+		"policy = ci\nclients = 192.0.2.0/24 192.168.1.7\n"
+		"clients = 2001:db8::/32\nlabel = lan.1\n"
+		"[listen b]\nhttp = 127.0.0.2\npolicy = ci\n";
+	struct said said = { 0, "" };
+	const struct config_listen *l;
+	struct config c;
+
+	(void)state;
+	assert_int_equal(config_parse(str_from(text), on_error, &said, &c), 0);
+	assert_int_equal(c.nlistens, 2);
+	l = &c.listen[0];
+	assert_string_equal(l->name, "web");
+	assert_string_equal(l->policy, "ci");
+	assert_string_equal(l->label, "lan.1");
+	assert_int_equal(l->http.n, 6);
+	assert_int_equal(l->http.door[0].at.port, 3128);
+	assert_int_equal(l->http.door[1].at.port, 8080);
+	/* OPS-12: both families, of which IPv6 may be missing. */
+	assert_int_equal(l->http.door[2].at.addr.family, IP_V4);
+	assert_int_equal(l->http.door[3].at.addr.family, IP_V6);
+	assert_false(l->http.door[1].if_there || l->http.door[2].if_there);
+	assert_true(l->http.door[3].if_there && l->http.door[5].if_there);
+	assert_int_equal(l->http.door[3].at.addr.b[15], 1);
+	assert_int_equal(l->http.door[5].at.addr.b[15], 0);
+	assert_int_equal(l->socks.door[0].at.port, 1080);
+	assert_int_equal(l->dns.door[0].at.port, 53);
+	assert_int_equal(l->nclients, 3);
+	assert_int_equal(l->client[1].bits, 32);
+	/* Loopback needs no clients, and a service nobody to plug. */
+	assert_int_equal(c.listen[1].nclients, 0);
+	config_done(&c);
+}
+
+static void who_may_use_a_listener_must_be_said_where_others_reach_it(
+	void **state)
+{
+	(void)state;
+	expect_error(AT_5 "[listen w]\npolicy = p\nhttp = localhost 192.0.2.1\n",
+		     "7:18: 192.0.2.1:3128 can be reached by others than this host, and [listen w] does not say by whom: add 'clients'");
+	expect_error(AT_5 "[listen w]\npolicy = p\nhttp = *:3128\n",
+		     "7:8: 0.0.0.0:3128 can be reached by others");
+	expect_error(AT_5 "[listen w]\npolicy = p\nhttp = [::]:3128\n",
+		     "7:8: [::]:3128 can be reached by others");
+	expect_error(AT_5 "[listen w]\npolicy = p\nhttp = *\n"
+		     "clients = 192.0.2.0/24 0.0.0.0/0\n",
+		     "8:24: 'clients' is given '0.0.0.0/0', which is nearly everybody");
+	expect_error(AT_5 "[listen w]\nclients = ::/0\n",
+		     "6:11: 'clients' is given '::/0', which is nearly everybody");
+	expect_error(AT_5 "[listen w]\nclients = 128.0.0.0/1 0.0.0.0/1\n",
+		     "6:23: 'clients' is given '0.0.0.0/1', which is nearly");
+	expect_error(AT_5 "[listen w]\nclients = 10.0.0.1/8\n",
+		     "6:11: 'clients' is given '10.0.0.1/8', an address and not a range");
+	expect_error(AT_5 "[listen w]\nclients = office\n",
+		     "6:11: 'clients' is given 'office', which is no address or range");
+	expect_error(AT_5 "[listen w]\nclients = ::ffff:192.0.2.0/120\n",
+		     "6:11: 'clients' is given '::ffff:192.0.2.0/120', IPv4 in IPv6");
+	expect_error(AT_5 "[listen w]\nclients =\n", "6: 'clients' is empty");
+}
+
+static void wrong_addresses_of_listeners_are_said_with_their_column(
+	void **state)
+{
+	(void)state;
+	expect_error(AT_5 "[listen w]\nhttp = 127.0.0.1 web.example.com:3128\n",
+		     "6:18: 'http' is given 'web.example.com:3128', which is no address to listen on");
+	expect_error(AT_5 "[listen w]\nsocks = 127.1:1080\n",
+		     "6:9: 'socks' is given '127.1:1080'");
+	expect_error(AT_5 "[listen w]\nhttp = 127.0.0.1:0\n", "6:8: 'http' is");
+	expect_error(AT_5 "[listen w]\nhttp = localhost:70000\n",
+		     "6:8: 'http' is given 'localhost:70000', whose port is none");
+	expect_error(AT_5 "[listen w]\nhttp = [::ffff:127.0.0.1]:3128\n",
+		     "write it as IPv4");
+	expect_error(AT_5 "[listen w]\nhttp = [fe80::1]:3128\n", "link-local");
+	expect_error(AT_5 "[listen w]\ndns = 224.0.0.1:53\n", "multicast");
+	expect_error(AT_5 "[listen w]\nhttp =\n", "6: 'http' is empty");
+	expect_error(AT_5 "[listen w]\npolicy = p\nhttp = localhost\n"
+		     "[listen x]\npolicy = p\nsocks = [::1]:3128\n",
+		     "10:9: [::1]:3128 is listened on already, by line 7");
+	expect_error(AT_5 "[listen w]\npolicy = p\nclients = 10.0.0.0/8\n"
+		     "http = 127.0.0.1:3128 *:3128\n",
+		     "8:23: 0.0.0.0:3128 is listened on already, by line 8");
+}
+
+static void what_a_listener_lacks_is_said(void **state)
+{
+	(void)state;
+	expect_error(AT_5 "[listen]\n", "5: [listen] wants a name");
+	expect_error(AT_5 "[listen Web]\n", "5: 'Web' is no name of a listener");
+	expect_error(AT_5 "[listen abcdefghijklmnopqrstuvwxy]\n", "is no name");
+	expect_error(AT_5 "[listen w]\n[listen w]\n",
+		     "6: [listen w] is there already, at line 5");
+	expect_error(AT_5 "[listen w]\nhttp = 127.0.0.1\n",
+		     "5: [listen w] has no policy");
+	expect_error(AT_5 "[listen w]\npolicy = p\n",
+		     "5: [listen w] listens nowhere");
+	expect_error(AT_5 "[listen w]\npolicy =\n", "6: 'policy' is empty");
+	expect_error(AT_5 "[listen w]\npolicy = p\npolicy = q\n",
+		     "7: 'policy' is given twice");
+	expect_error(AT_5 "[listen w]\nlabel = a b\n", "6:9: 'label' is given");
+	expect_error(AT_5 "[listen w]\nhtpp = 127.0.0.1\n",
+		     "6: unknown key 'htpp' in [listen w]; did you mean 'http'?");
+	expect_error("[service]\nlog = /x\n[listen w]\nhttp = 127.0.0.1\n"
+		     "policy = p\n",
+		     "5:10: the policy of [listen w] is one of the service's own: add 'policies = DIRECTORY'");
+	expect_error("[plug]\npolicies = /p\n[listen w]\nhttp = 127.0.0.1\n"
+		     "policy = p\n",
+		     "3: [listen w] has no place for its records: add 'log = FILE'");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -198,6 +325,12 @@ int main(void)
 		cmocka_unit_test(resolvers_are_taken_as_people_write_them),
 		cmocka_unit_test(dns_19_wrong_resolvers_are_said_with_the_mend),
 		cmocka_unit_test(each_mistake_has_its_line_and_the_mend),
+		cmocka_unit_test(a_listener_has_what_its_section_says),
+		cmocka_unit_test(
+			who_may_use_a_listener_must_be_said_where_others_reach_it),
+		cmocka_unit_test(
+			wrong_addresses_of_listeners_are_said_with_their_column),
+		cmocka_unit_test(what_a_listener_lacks_is_said),
 		cmocka_unit_test(all_mistakes_are_told_at_once),
 		cmocka_unit_test(no_key_has_more_ids_than_its_bound),
 	};

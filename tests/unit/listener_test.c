@@ -27,6 +27,7 @@
 #include "proxy/listener.h"
 #include "proxy/sandbox.h"
 #include "proxy/sock.h"
+#include "proxy/strangers.h"
 #include "proxy/worker.h"
 #include "tests/unit/proxy_lab.h"
 
@@ -277,6 +278,32 @@ static void a_listener_that_waits_can_be_freed(void **state)
 	close(client);
 }
 
+static void who_is_no_client_is_reset_and_given_to_nobody(void **state)
+{
+	struct ip_net net[2];
+	const struct ip_nets others = { net, 1 }, both = { net, 2 };
+	int client;
+
+	(void)state;
+	assert_int_equal(ip_net_parse(STR("192.0.2.0/24"), &net[0]), 0);
+	assert_int_equal(ip_net_parse(STR("127.0.0.1"), &net[1]), 0);
+	assert_int_equal(strangers_new(&lab.s, &lab.s.strangers), 0);
+	lab.s.clients = &others;
+	client = lab_connect("127.0.0.1", lab.port);
+	assert_int_equal(event_base_loop(lab.worker->base, EVLOOP_ONCE), 0);
+	lab_expect_reset(NULL, client);
+	close(client);
+	assert_int_equal(lab.n, 0);
+	assert_int_equal(lab.s.flows_denied, 1);
+	/* The control. */
+	lab.s.clients = &both;
+	client = lab_connect("127.0.0.1", lab.port);
+	wait_for(1);
+	assert_int_equal(lab.s.flows_denied, 1);
+	close(client);
+	strangers_free(lab.s.strangers);
+}
+
 #define IN_LAB(f)	cmocka_unit_test_setup_teardown(f, open_lab, close_lab)
 
 int main(void)
@@ -288,6 +315,7 @@ int main(void)
 		IN_LAB(a_full_sandbox_leaves_the_rest_waiting),
 		IN_LAB(a_full_sandbox_is_recorded_once_and_then_by_the_minute),
 		IN_LAB(a_listener_that_waits_can_be_freed),
+		IN_LAB(who_is_no_client_is_reset_and_given_to_nobody),
 	};
 
 	lab_enter();

@@ -7,7 +7,8 @@ PROXY_TEST_LIBS = tests/unit/libpluglab.a tests/unit/libproxylab.a proxy/libprox
 	$(PROXY_LIBS) $(RESOLVER_LIBS) $(AUDIT_LIBS) $(RULES_LIBS) $(BASE_LIBS) \
 	$(CMOCKA_LIBS)
 PROXY_TESTS = %D%/policies_test %D%/broker_test %D%/config_test %D%/host_addrs_test \
-	%D%/isolate_test %D%/listener_test %D%/nflog_test \
+	%D%/host_sock_test %D%/isolate_test %D%/listener_test %D%/nflog_test \
+	%D%/own_doors_test %D%/strangers_test \
 	%D%/plug_check_test %D%/plug_test %D%/worker_test
 check_PROGRAMS += $(PROXY_TESTS)
 check_LIBRARIES += %D%/libpluglab.a
@@ -47,3 +48,12 @@ EXTRA_DIST += %D%/penstockd_test.py
 %C%_policies_test_SOURCES = %D%/policies_test.c
 %C%_policies_test_CPPFLAGS = $(PROXY_TEST_CPPFLAGS)
 %C%_policies_test_LDADD = $(PROXY_TEST_LIBS)
+%C%_host_sock_test_SOURCES = %D%/host_sock_test.c
+%C%_host_sock_test_CPPFLAGS = $(PROXY_TEST_CPPFLAGS)
+%C%_host_sock_test_LDADD = $(PROXY_TEST_LIBS)
+%C%_own_doors_test_SOURCES = %D%/own_doors_test.c
+%C%_own_doors_test_CPPFLAGS = $(PROXY_TEST_CPPFLAGS)
+%C%_own_doors_test_LDADD = $(PROXY_TEST_LIBS)
+%C%_strangers_test_SOURCES = %D%/strangers_test.c
+%C%_strangers_test_CPPFLAGS = $(PROXY_TEST_CPPFLAGS)
+%C%_strangers_test_LDADD = $(PROXY_TEST_LIBS)
