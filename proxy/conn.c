@@ -351,6 +351,7 @@ void conn_end_all(struct sandbox *s, enum reason why)
 
 	list_each(&s->conns, it, tmp)
 		conn_end(container_of(it, struct conn, node), why);
+	conn_pool_end(s, why);
 }
 
 void conn_reclaim(struct worker *w)

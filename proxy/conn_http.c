@@ -5,7 +5,8 @@
  * The engine reads requests and moves bodies; which of them may go where, the
  * dialling and the records are here.  One app half can have many net halves,
  * one after the other: each is a flow with an id, an open and a close of its
- * own, and each request a record that carries the id of its flow.
+ * own, and each request a record that carries the id of its flow.  A net half
+ * that is left whole waits for another app half of the sandbox (conn_pool.c).
  *
  * Inside a CONNECT the origin was dialled before the 200 went out, since a 200
  * says so; the engine's first dial is given that socket.
@@ -85,7 +86,17 @@ static bool take_connected(struct conn *c, const struct conn_target *t)
 	return false;
 }
 
-static void http_dial(void *arg, const struct forward_target *f)
+static bool take_pooled(struct conn *c, const struct conn_target *t)
+{
+	int fd = conn_pool_take(c, t);
+
+	if (fd < 0)
+		return false;
+	forward_dial_found(c->forward, fd);
+	return true;
+}
+
+static void http_dial(void *arg, const struct forward_target *f, bool fresh)
 {
 	struct conn *c = arg;
 	struct conn_target t;
@@ -100,6 +111,8 @@ static void http_dial(void *arg, const struct forward_target *f)
 		return;
 	if (c->opened)		/* the engine tells before it dials anew */
 		conn_record_end(c, REASON_ORIGIN_CLOSED);
+	if (!fresh && take_pooled(c, &t))
+		return;
 	c->target = t;
 	c->dns = dns;
 	conn_target_judge(c, &c->target, &c->answer);
@@ -142,9 +155,26 @@ static void http_net_closed(void *arg, enum reason why, uint64_t bytes_up,
 {
 	struct conn *c = arg;
 
-	c->bytes_up = bytes_up;
-	c->bytes_down = bytes_down;
+	c->bytes_up = c->base_up + bytes_up;
+	c->bytes_down = c->base_down + bytes_down;
 	conn_record_end(c, why);
+}
+
+/* Behind a CONNECT the program was told that the connection is its own. */
+static bool may_outlive(const struct conn *c)
+{
+	return c->via == RECORD_VIA_FORWARD ||
+	       c->via == RECORD_VIA_TRANSPARENT;
+}
+
+static bool http_net_idle(void *arg, int net, uint64_t bytes_up,
+			  uint64_t bytes_down)
+{
+	struct conn *c = arg;
+
+	c->bytes_up = c->base_up + bytes_up;
+	c->bytes_down = c->base_down + bytes_down;
+	return conn_pool_give(c, net);
 }
 
 /* The target of the flow that is open, or what the address leads to. */
@@ -188,8 +218,8 @@ static void http_tunnel(void *arg, int net, struct str up, struct str down,
 	struct conn *c = arg;
 
 	c->net = net;
-	c->base_up = bytes_up;
-	c->base_down = bytes_down;
+	c->base_up += bytes_up;
+	c->base_down += bytes_down;
 	c->forward_over = true;
 	conn_start_relay(c, up, down);
 	forward_free(c->forward);
@@ -209,6 +239,7 @@ static const struct forward_ops http_ops = {
 	.dial = http_dial,
 	.dial_cancel = http_dial_cancel,
 	.net_closed = http_net_closed,
+	.net_idle = http_net_idle,
 	.record = http_record,
 	.tunnel = http_tunnel,
 	.finish = http_finish,
@@ -245,6 +276,7 @@ void conn_start_http(struct conn *c)
 
 	c->speech = SPEECH_HTTP;
 	http_pin(c, &config);
+	config.outlives = may_outlive(c);
 	conn_quiet(c);
 	conn_set_state(c, CONN_HTTP);
 	if (forward_start(&config, &c->forward)) {

@@ -11,6 +11,7 @@
  *	conn_hello.c		do the first bytes agree? (TLS)
  *	conn_net.c		dialling, and the tunnel
  *	conn_http.c		what the HTTP engine asks of us
+ *	conn_pool.c		connections to origins between two requests
  *	conn_rejudge.c		the same questions again, for another policy
  *	conn_refuse.c		saying no in the client's own protocol
  *	conn_record.c		the audit records of it all
@@ -54,6 +55,9 @@ struct relay;
 #define CONN_DRAIN_MAX		(256u << 10)
 /* Bytes read before there is someone to send them to. */
 #define CONN_IN_MAX		(64u << 10)
+/* Idle connections to origins, of one sandbox, and for how long. */
+#define CONN_POOL_MAX		32
+#define CONN_POOL_MS		15000
 #define CONN_SNI_MAX		255	/* of an SNI as sent, for the record */
 
 enum conn_state {
@@ -93,6 +97,20 @@ struct conn_socks {
 	enum conn_socks_step step;
 };
 
+/* One connection to an origin, as records and rules see it: the part of a
+ * connection that goes on when its program's half is another. */
+struct conn_flow {
+	struct id id, dns;
+	enum record_via via;
+	struct ip_endpoint src;		/* the program's end that opened it */
+	struct ip_endpoint asked;
+	struct conn_target target;
+	struct ip_endpoint dst;
+	struct rules_answer answer;	/* borrows from the rules it is by */
+	int64_t began_ms;
+	uint64_t bytes_up, bytes_down;
+};
+
 struct conn {
 	uint32_t magic;
 	enum conn_state state;
@@ -119,9 +137,10 @@ struct conn {
 	struct id id, dns;		/* of the flow, of its DNS answer */
 	int64_t began_ms;
 	bool opened;			/* flow_open is posted, flow_close is not */
+	struct ip_endpoint opener;	/* src in the flow_open */
 	bool recorded;			/* something was */
 	struct ip_endpoint dst;		/* dialled */
-	uint64_t base_up, base_down;	/* bytes before the relay began */
+	uint64_t base_up, base_down;	/* of the flow, before what counts now */
 	uint64_t bytes_up, bytes_down;
 	uint8_t sni_n;
 	char sni[CONN_SNI_MAX];
@@ -219,6 +238,19 @@ void conn_take_relay(struct conn *c);
 void conn_start_http(struct conn *c);			/* conn_http.c */
 void conn_http_on_dialed(struct conn *c, const struct dial_result *r);
 
+/*
+ * conn_pool.c: the flow of @c is idle, and its program has no more use for it.
+ * @fd:		connected, non-blocking; taken when it returns true, and @c has
+ *		no open flow then
+ */
+bool conn_pool_give(struct conn *c, int fd);
+/* A connection to @t that @c might have opened itself, and whose flow it has
+ * from then on; -1: there is none. */
+int conn_pool_take(struct conn *c, const struct conn_target *t);
+void conn_pool_end(struct sandbox *s, enum reason why);
+void conn_pool_rejudge(struct sandbox *s, enum reason why,
+		       struct conn_rejudged *ret);
+
 /* The flow is not to be: record it and tell the client. */
 void conn_refuse(struct conn *c, enum reason why);	/* conn_refuse.c */
 void conn_on_refuse(struct conn *c, short what);
@@ -227,5 +259,12 @@ NODISCARD int conn_record_open(struct conn *c,		/* conn_record.c */
 			       const struct rules_answer *answer);
 void conn_record_end(struct conn *c, enum reason why);
 void conn_record_http(struct conn *c, struct record *r, bool of_flow);
+/* It borrows from @c's rules. */
+struct conn_flow conn_flow_of(const struct conn *c);
+/* @c has no flow any more, and has one that was another's. */
+void conn_flow_leave(struct conn *c);
+void conn_flow_resume(struct conn *c, const struct conn_flow *f);
+void conn_flow_record_close(struct sandbox *s, const struct conn_flow *f,
+			    enum reason why);
 
 #endif /* PROXY_CONN_OWN_H */

@@ -7,19 +7,22 @@
  *	the end of that, whatever it was			flow_close
  *
  * Open and close, and the http records between them, carry one id; so does the
- * refusal of what was wrong with the first bytes inside a tunnel (LOG-08).
+ * refusal of what was wrong with the first bytes inside a tunnel (LOG-08).  A
+ * flow that outlives its connection (conn_pool.c) keeps its id, and its records
+ * name the program's end that opened it.
  */
 #include "audit/writer.h"
 #include "base/clock.h"
 #include "proxy/conn_own.h"
 
-static enum record_act act_of(const struct conn *c, enum reason why)
+static enum record_act act_of(const struct rules_answer *answer,
+			      enum reason why)
 {
 	if (why == REASON_ORIGIN_RESET)		/* as ordinary as a close */
-		return c->answer.would_deny ? RECORD_WOULD_DENY : RECORD_ALLOW;
+		return answer->would_deny ? RECORD_WOULD_DENY : RECORD_ALLOW;
 	switch (reason_info(why)->kind) {
 	case REASON_OK:
-		return c->answer.would_deny ? RECORD_WOULD_DENY : RECORD_ALLOW;
+		return answer->would_deny ? RECORD_WOULD_DENY : RECORD_ALLOW;
 	case REASON_NETWORK:
 	case REASON_INTERNAL:
 		return RECORD_ERROR;
@@ -31,7 +34,32 @@ static enum record_act act_of(const struct conn *c, enum reason why)
 	return RECORD_DENY;
 }
 
-static void record_fill(const struct conn *c, enum record_event event,
+struct conn_flow conn_flow_of(const struct conn *c)
+{
+	return (struct conn_flow){
+		.id = c->id,
+		.dns = c->dns,
+		.via = c->via,
+		.src = c->opened ? c->opener : c->src,
+		.asked = c->asked,
+		.target = c->target,
+		.dst = c->dst,
+		.answer = c->answer,
+		.began_ms = c->began_ms,
+		.bytes_up = c->bytes_up,
+		.bytes_down = c->bytes_down,
+	};
+}
+
+static const char *flow_protocol(const struct conn_flow *f)
+{
+	if (f->answer.protocol)
+		return f->answer.protocol->name;
+	return rules_protocol_by_port(f->target.port)->name;
+}
+
+/* It borrows @f. */
+static void record_fill(const struct conn_flow *f, enum record_event event,
 			enum record_act act, enum reason reason,
 			struct record *ret)
 {
@@ -39,67 +67,77 @@ static void record_fill(const struct conn *c, enum record_event event,
 		.event = event,
 		.act = act,
 		.reason = reason,
-		.via = c->via,
-		.id = c->id,
-		.dns = c->dns,
-		.rule = c->answer.rule,
-		.host = host_name_str(&c->target.name),
-		.src = c->src,
-		.asked = c->asked.addr,
-		.dst = c->dst,
-		.proto = c->target.port ? conn_protocol(c, &c->answer)->name :
-						   NULL,
-		.sni = str_make(c->sni, c->sni_n),
+		.via = f->via,
+		.id = f->id,
+		.dns = f->dns,
+		.rule = f->answer.rule,
+		.host = host_name_str(&f->target.name),
+		.src = f->src,
+		.asked = f->asked.addr,
+		.dst = f->dst,
+		.proto = f->target.port ? flow_protocol(f) : NULL,
 		.rcode = -1,
 		.dur_ms = -1,
 	};
 	if (ret->asked.family == IP_NONE)
-		ret->asked = c->target.wish;
-	ret->dst.port = c->target.port;
+		ret->asked = f->target.wish;
+	ret->dst.port = f->target.port;
 	if (ret->dst.addr.family == IP_NONE)
-		ret->dst.addr = c->target.addr;
+		ret->dst.addr = f->target.addr;
 }
 
 int conn_record_open(struct conn *c, const struct rules_answer *answer)
 {
+	struct conn_flow f;
 	struct record r;
 	int err;
 
 	c->answer = *answer;
-	record_fill(c, RECORD_FLOW_OPEN, answer->would_deny ?
+	f = conn_flow_of(c);
+	record_fill(&f, RECORD_FLOW_OPEN, answer->would_deny ?
 		    RECORD_WOULD_DENY : RECORD_ALLOW, answer->reason, &r);
+	r.sni = str_make(c->sni, c->sni_n);
 	err = audit_post(c->s->sink, &r);
 	if (err)
 		return err;
 	c->opened = true;
+	c->opener = c->src;
 	c->recorded = true;
 	c->s->flows_allowed++;
 	return 0;
 }
 
-static void record_close(struct conn *c, enum reason why)
+static void record_close(struct sandbox *s, const struct conn_flow *f,
+			 struct str sni, enum reason why)
 {
 	struct record r;
 
-	record_fill(c, RECORD_FLOW_CLOSE, act_of(c, why), why, &r);
-	r.bytes_up = c->bytes_up;
-	r.bytes_down = c->bytes_down;
-	r.dur_ms = clock_mono_ms() - c->began_ms;
-	c->s->bytes_up += c->bytes_up;
-	c->s->bytes_down += c->bytes_down;
-	c->bytes_up = c->bytes_down = 0;
-	c->opened = false;
-	audit_tell(c->s->sink, &r);
+	record_fill(f, RECORD_FLOW_CLOSE, act_of(&f->answer, why), why, &r);
+	r.sni = sni;
+	r.bytes_up = f->bytes_up;
+	r.bytes_down = f->bytes_down;
+	r.dur_ms = clock_mono_ms() - f->began_ms;
+	s->bytes_up += f->bytes_up;
+	s->bytes_down += f->bytes_down;
+	audit_tell(s->sink, &r);
+}
+
+void conn_flow_record_close(struct sandbox *s, const struct conn_flow *f,
+			    enum reason why)
+{
+	record_close(s, f, STR_NONE, why);
 }
 
 static void record_deny(struct conn *c, enum reason why)
 {
+	struct conn_flow f = conn_flow_of(c);
 	struct record r;
 
 	/* Nothing was asked for yet, so nothing has ended in order. */
 	if (reason_info(why)->kind == REASON_OK && why != REASON_RUN_ENDED)
 		why = REASON_CLIENT_CLOSED_EARLY;
-	record_fill(c, RECORD_FLOW_DENY, act_of(c, why), why, &r);
+	record_fill(&f, RECORD_FLOW_DENY, act_of(&f.answer, why), why, &r);
+	r.sni = str_make(c->sni, c->sni_n);
 	if (r.act != RECORD_ERROR)
 		r.act = RECORD_DENY;
 	c->recorded = true;
@@ -111,10 +149,37 @@ static void record_deny(struct conn *c, enum reason why)
 
 void conn_record_end(struct conn *c, enum reason why)
 {
-	if (c->opened)
-		record_close(c, why);
-	else if (!c->recorded)
+	if (c->opened) {
+		const struct conn_flow f = conn_flow_of(c);
+
+		record_close(c->s, &f, str_make(c->sni, c->sni_n), why);
+		conn_flow_leave(c);
+	} else if (!c->recorded) {
 		record_deny(c, why);
+	}
+}
+
+void conn_flow_leave(struct conn *c)
+{
+	c->bytes_up = c->bytes_down = 0;
+	c->base_up = c->base_down = 0;
+	c->opened = false;
+}
+
+void conn_flow_resume(struct conn *c, const struct conn_flow *f)
+{
+	REQUIRE(!c->opened);
+	c->id = f->id;
+	c->dns = f->dns;
+	c->opener = f->src;
+	c->target = f->target;
+	c->dst = f->dst;
+	c->answer = f->answer;
+	c->began_ms = f->began_ms;
+	c->base_up = f->bytes_up;
+	c->base_down = f->bytes_down;
+	c->opened = true;
+	c->recorded = true;
 }
 
 void conn_record_http(struct conn *c, struct record *r, bool of_flow)

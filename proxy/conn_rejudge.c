@@ -20,6 +20,8 @@
  * A tunnel whose first bytes nobody looked at cannot be known to be what a
  * rule demands that looks at them: it is not allowed by one.
  *
+ * Connections to origins that wait for a request are judged like any other.
+ *
  * An open flow ends with the reason that the caller gives; one that nobody has
  * been dialled for with that of the rules.
  */
@@ -277,4 +279,5 @@ void conn_rejudge_all(struct sandbox *s, enum reason why,
 		/* Every answer that borrowed from them is another by now. */
 		rules_unref(old);
 	}
+	conn_pool_rejudge(s, why, ret);
 }

@@ -52,7 +52,6 @@
 #include "base/mem.h"
 #include "proxy/forward_int.h"
 
-#define FORWARD_MAGIC		0x46574844u	/* "FWHD" */
 #define LINGER_BYTES_MAX	(256u << 20)
 
 #define HEAD_MS			60000
@@ -140,46 +139,11 @@ void forward_set_state(struct forward *f, enum forward_state to)
 	deadline_for(f, to);
 }
 
-/* --- the net half ----------------------------------------------------------- */
-
-void forward_net_close(struct forward *f, enum reason why)
-{
-	uint64_t up = f->net.bytes_out, down = f->net.bytes_in;
-
-	if (f->net.fd < 0)
-		return;
-	forward_half_disarm(&f->net);
-	close(f->net.fd);
-	forward_half_done(&f->net);
-	forward_half_init(&f->net, -1);
-	f->ops->net_closed(f->arg, why, up, down);
-}
-
-/* A kept connection that speaks or ends unasked is of no use any more. */
-static void net_idle_check(struct forward *f)
-{
-	if (f->net.fd < 0)
-		return;
-	if (f->net.broken)
-		forward_net_close(f, REASON_ORIGIN_RESET);
-	else if (f->net.eof || f->net.in.n > 0)
-		forward_net_close(f, REASON_ORIGIN_CLOSED);
-}
-
-void forward_dial(struct forward *f)
-{
-	f->dial_over = false;
-	f->dial_fd = -1;
-	f->net_reused = false;
-	forward_set_state(f, FORWARD_DIAL);
-	f->ops->dial(f->arg, &f->x.target);
-}
-
 /* --- ends ------------------------------------------------------------------- */
 
 void forward_end(struct forward *f, enum reason why, bool reset)
 {
-	forward_net_close(f, why);
+	forward_net_leave(f, why);
 	f->end_why = why;
 	f->end_reset = reset;
 	forward_set_state(f, FORWARD_ENDED);
@@ -187,7 +151,7 @@ void forward_end(struct forward *f, enum reason why, bool reset)
 
 void forward_close_after_flush(struct forward *f, enum reason why, bool reset)
 {
-	forward_net_close(f, why);
+	forward_net_leave(f, why);
 	f->end_why = why;
 	f->end_reset = reset;
 	forward_set_state(f, FORWARD_FLUSH);
@@ -200,17 +164,6 @@ void forward_next(struct forward *f)
 	forward_set_state(f, FORWARD_HEAD);
 }
 
-/* The socket that was dialled becomes the net half. */
-static void dial_take(struct forward *f)
-{
-	if (f->state != FORWARD_DIAL || !f->dial_over || f->dial_fd < 0)
-		return;
-	forward_half_init(&f->net, f->dial_fd);
-	f->dial_fd = -1;
-	f->net_target = f->x.target;
-	f->net_keep = false;
-}
-
 /* The client is gone in the middle of a request. */
 static void client_lost(struct forward *f)
 {
@@ -219,7 +172,7 @@ static void client_lost(struct forward *f)
 
 	if (f->state == FORWARD_DIAL && !f->dial_over)
 		f->ops->dial_cancel(f->arg);
-	dial_take(f);
+	forward_net_take(f);
 	forward_record(f, f->x.would_deny ? RECORD_WOULD_DENY : RECORD_ALLOW,
 		       why);
 	forward_end(f, why, false);
@@ -245,7 +198,7 @@ static bool head_step(struct forward *f)
 	enum http1_result result = HTTP1_MORE;
 	enum reason why;
 
-	net_idle_check(f);
+	forward_net_check(f);
 	if (f->app.deaf) {
 		forward_end(f, REASON_CLIENT_RESET, false);
 		return true;
@@ -286,7 +239,7 @@ static bool dial_step(struct forward *f)
 		forward_refuse(f, f->dial_why, 0);
 		return true;
 	}
-	dial_take(f);
+	forward_net_take(f);
 	if (forward_half_watch(&f->net, f->base, net_read_cb,
 			       net_write_cb, f) < 0) {
 		forward_net_close(f, REASON_MEMORY_EXCEEDED);
@@ -541,6 +494,7 @@ static unsigned or_default(unsigned ms, unsigned otherwise)
 static int forward_init(struct forward *f, const struct forward_config *c)
 {
 	f->mode = c->mode;
+	f->outlives = c->outlives;
 	f->pinned = c->pinned;
 	f->policy = c->policy;
 	f->run = c->run;
@@ -587,33 +541,13 @@ int forward_start(const struct forward_config *config, struct forward **ret)
 	return 0;
 }
 
-static void dial_result(struct forward *f, int fd, enum reason why)
-{
-	REQUIRE(f->magic == FORWARD_MAGIC);
-	REQUIRE(f->state == FORWARD_DIAL && !f->dial_over);
-	f->dial_over = true;
-	f->dial_fd = fd;
-	f->dial_why = why;
-	event_active(f->kick, 0, 0);
-}
-
-void forward_dialed(struct forward *f, int fd)
-{
-	dial_result(f, fd, REASON_ALLOWED);
-}
-
-void forward_dial_failed(struct forward *f, enum reason why)
-{
-	dial_result(f, -1, why);
-}
-
 void forward_cut(struct forward *f, enum reason why)
 {
 	if (is_over(f))
 		return;
 	if (f->state == FORWARD_DIAL && !f->dial_over)
 		f->ops->dial_cancel(f->arg);
-	dial_take(f);
+	forward_net_take(f);
 	forward_record(f, RECORD_ERROR, why);
 	forward_net_close(f, why);
 	forward_set_state(f, FORWARD_ENDED);
@@ -633,7 +567,7 @@ void forward_revoke(struct forward *f, enum reason why)
 		if (!f->dial_over || f->dial_fd < 0)
 			return;
 		/* Connected, and not taken yet: as if the dial had failed. */
-		dial_take(f);
+		forward_net_take(f);
 		forward_net_close(f, why);
 		f->dial_why = why;
 		break;
@@ -672,9 +606,4 @@ void forward_free(struct forward *f)
 		event_free(f->kick);
 	buf_done(&f->request);
 	mem_free(f);
-}
-
-const struct forward_target *forward_net_target(const struct forward *f)
-{
-	return f->net.fd >= 0 ? &f->net_target : NULL;
 }

@@ -73,9 +73,11 @@ struct forward_ops {
 	 * Resolve, judge each address and connect; then call forward_dialed()
 	 * or forward_dial_failed(), now or later.  One at a time.  The owner
 	 * posts RECORD_FLOW_OPEN before it connects, and keeps the flow's id
-	 * for the records that follow, until the next dial.
+	 * for the records that follow, until the next dial.  Unless @fresh,
+	 * a connection that net_idle() took will do as well, if it may lead
+	 * there: then it calls forward_dial_found().
 	 */
-	void (*dial)(void *arg, const struct forward_target *t);
+	void (*dial)(void *arg, const struct forward_target *t, bool fresh);
 	/* The dial is not wanted any more; no result is to come. */
 	void (*dial_cancel)(void *arg);
 	/*
@@ -85,6 +87,14 @@ struct forward_ops {
 	 */
 	void (*net_closed)(void *arg, enum reason why, uint64_t bytes_up,
 			   uint64_t bytes_down);
+	/*
+	 * The connection of the last dial is left whole: nothing of an
+	 * exchange is on it, and the origin keeps it open.  True: @net is the
+	 * callee's, with the bytes that crossed it here, and net_closed is
+	 * not called; false: it is.  Only where @outlives says so.
+	 */
+	bool (*net_idle)(void *arg, int net, uint64_t bytes_up,
+			 uint64_t bytes_down);
 	/*
 	 * Post one RECORD_HTTP.  Set are: event, act, reason, rule, host
 	 * (or dst.addr, for a literal), dst.port, http_host, method, path, status,
@@ -124,6 +134,7 @@ struct forward_config {
 	struct str early;		/* already read from app; copied;
 					 * at most FORWARD_BUF bytes */
 	enum forward_mode mode;
+	bool outlives;			/* net may be left to the owner */
 	struct forward_target pinned;
 	const char *policy, *run;	/* for refusals; outlive the engine */
 	struct forward_limits limits;
@@ -142,6 +153,7 @@ NODISCARD int forward_start(const struct forward_config *config,
 /* The dial's result, at any time after dial() was entered, also inside it.
  * @fd: connected, non-blocking, taken. */
 void forward_dialed(struct forward *f, int fd);
+void forward_dial_found(struct forward *f, int fd);	/* was used before */
 void forward_dial_failed(struct forward *f, enum reason why);
 
 /**

@@ -446,7 +446,7 @@ static enum reason judge_request(struct forward *f, unsigned *ret_status)
 	how.path = t.path;
 	how.host = str_make(authority, (size_t)n);
 	how.websocket = x->websocket;
-	how.close = !x->keep_alive;
+	how.close = !x->keep_alive && !f->outlives;
 	buf_reset(&f->request);
 	if (rewrite_request(&f->head, &how, &f->request) < 0)
 		return REASON_MEMORY_EXCEEDED;
@@ -465,17 +465,20 @@ void forward_admit(struct forward *f)
 		forward_refuse(f, why, status);
 		return;
 	}
+	if (f->net.fd >= 0 && !forward_half_silent(&f->net))
+		forward_net_close(f, REASON_ORIGIN_CLOSED);
 	if (f->net.fd >= 0 && same_target(&f->net_target, &f->x.target)) {
 		f->net_reused = true;
 		forward_send(f);
 		return;
 	}
-	forward_net_close(f, REASON_CLIENT_CLOSED);
+	forward_net_leave(f, REASON_CLIENT_CLOSED);
 	forward_dial(f);
 }
 
 void forward_send(struct forward *f)
 {
+	f->net_whole = false;
 	forward_set_state(f, FORWARD_EXCHANGE);
 	if (buf_add_str(&f->net.out, buf_str(&f->request)) < 0) {
 		origin_failed(f, REASON_MEMORY_EXCEEDED);
@@ -600,6 +603,7 @@ static void no_answer(struct forward *f)
 	if (f->net_reused && f->x.replayable && f->x.interim == 0 &&
 	    f->net.in.n == 0) {
 		f->x.bytes_up = 0;
+		f->x.replayed = true;
 		forward_net_close(f, REASON_ORIGIN_CLOSED);
 		forward_dial(f);
 		return;
@@ -638,6 +642,7 @@ static void exchange_over(struct forward *f)
 		      f->net.in.n == 0 && f->net.out.n == 0;
 
 	record_answered(f);
+	f->net_whole = net_ok;
 	if (!net_ok)
 		forward_net_close(f, f->net.eof ? REASON_ORIGIN_CLOSED :
 						  REASON_CLIENT_CLOSED);

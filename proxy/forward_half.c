@@ -145,6 +145,14 @@ int forward_half_watch(struct forward_half *h, struct event_base *base,
 	return h->rd && h->wr ? 0 : -ENOMEM;
 }
 
+bool forward_half_silent(const struct forward_half *h)
+{
+	char byte;
+
+	return !h->eof && h->in.n == 0 &&
+	       recv(h->fd, &byte, 1, MSG_PEEK) < 0 && errno == EAGAIN;
+}
+
 bool forward_half_shut(struct forward_half *h)
 {
 	return shutdown(h->fd, SHUT_WR) == 0;

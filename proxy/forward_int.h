@@ -3,8 +3,8 @@
  * forward_int.h - what the files of the HTTP engine share
  *
  * forward.c has the states and the events; forward_half.c a socket with its
- * buffers; forward_exchange.c one request: its judgement, its refusal, its
- * answer and its record.
+ * buffers; forward_net.c the one to the origin; forward_exchange.c one request:
+ * its judgement, its refusal, its answer and its record.
  */
 #ifndef PROXY_FORWARD_INT_H
 #define PROXY_FORWARD_INT_H
@@ -16,6 +16,7 @@
 #include "proxy/http1.h"
 #include "proxy/rewrite.h"
 
+#define FORWARD_MAGIC		0x46574844u	/* "FWHD" */
 /* Bytes that wait for a peer: what is pumped stops at FORWARD_BUF, a whole
  * rewritten head still fits behind that, and behind a 101 what the other side
  * said already. */
@@ -64,6 +65,7 @@ struct forward_exchange {
 	bool websocket;
 	bool answered;		/* the final head went to app */
 	bool replayable;	/* may be sent twice (RFC 9110 9.2.2) */
+	bool replayed;		/* and was */
 	bool would_deny;
 	bool down_over;		/* the answer ended with the connection */
 	uint8_t minor;
@@ -98,9 +100,12 @@ struct forward {
 	struct forward_target net_target;
 	bool net_keep;		/* the origin lets the connection go on */
 	bool net_reused;	/* this exchange is not its first */
+	bool net_whole;		/* no exchange is on it */
+	bool outlives;		/* the owner may have use for it */
 
 	bool dial_over;		/* result below; -1 with a reason */
 	int dial_fd;
+	bool dial_found;	/* it was used before */
 	enum reason dial_why;
 
 	unsigned served;	/* requests answered or refused */
@@ -116,15 +121,12 @@ struct forward {
 /* --- forward.c ---------------------------------------------------------------- */
 
 void forward_set_state(struct forward *f, enum forward_state to);
-/* Close the net half, if there is one, and tell the owner. */
-void forward_net_close(struct forward *f, enum reason why);
 /* The connection is over at once. */
 void forward_end(struct forward *f, enum reason why, bool reset);
 /* Send what is left to app, then close. */
 void forward_close_after_flush(struct forward *f, enum reason why, bool reset);
 /* The exchange is over and the connection goes on. */
 void forward_next(struct forward *f);
-void forward_dial(struct forward *f);
 
 /* --- forward_half.c ----------------------------------------------------------- */
 
@@ -145,10 +147,24 @@ void forward_half_fill(struct forward_half *h);
 void forward_half_consume(struct forward_half *h, size_t n);
 /* Send what can be sent; true: some was. */
 bool forward_half_flush(struct forward_half *h);
+/* Has it said nothing that was not read yet, and not ended? */
+bool forward_half_silent(const struct forward_half *h);
 /* Say that no more comes; false: there is nobody to hear it. */
 NODISCARD bool forward_half_shut(struct forward_half *h);
 /* Between requests nothing is held but what the client already sent. */
 void forward_half_trim(struct forward_half *h);
+
+/* --- forward_net.c ------------------------------------------------------------ */
+
+void forward_dial(struct forward *f);
+/* The socket that was dialled becomes the net half. */
+void forward_net_take(struct forward *f);
+/* A kept connection that speaks or ends unasked is of no use any more. */
+void forward_net_check(struct forward *f);
+/* Close the net half, if there is one, and tell the owner. */
+void forward_net_close(struct forward *f, enum reason why);
+/* The client has no more use for it: left to the owner if it is whole. */
+void forward_net_leave(struct forward *f, enum reason why);
 
 /* --- forward_exchange.c ------------------------------------------------------- */
 

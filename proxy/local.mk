@@ -6,7 +6,7 @@ noinst_LIBRARIES += %D%/libproxy.a
 %C%_libproxy_a_SOURCES = \
 	%D%/conn.c %D%/conn.h %D%/conn_own.h \
 	%D%/conn_explicit.c %D%/conn_hello.c %D%/conn_http.c \
-	%D%/conn_net.c %D%/conn_record.c %D%/conn_refuse.c \
+	%D%/conn_net.c %D%/conn_pool.c %D%/conn_record.c %D%/conn_refuse.c \
 	%D%/conn_names.c %D%/conn_names.h \
 	%D%/conn_rejudge.c \
 	%D%/conn_socks.c %D%/conn_target.c %D%/conn_transparent.c \
@@ -73,7 +73,8 @@ sbin_PROGRAMS += %D%/penstockd
 # The parsers and the HTTP engine.
 %C%_libproxy_a_SOURCES += \
 	%D%/forward.c %D%/forward.h \
-	%D%/forward_exchange.c %D%/forward_half.c %D%/forward_int.h \
+	%D%/forward_exchange.c %D%/forward_half.c \
+	%D%/forward_int.h %D%/forward_net.c \
 	%D%/rewrite.c %D%/rewrite.h \
 	%D%/http1.c %D%/http1.h %D%/http1_body.c %D%/http1_target.c \
 	%D%/refusal.c %D%/refusal.h \

@@ -224,6 +224,7 @@ static void sandbox_init(struct sandbox *s, struct worker *w,
 	s->self_tests_left = config->self_tests;
 	list_init(&s->node);
 	list_init(&s->conns);
+	list_init(&s->pool);
 	list_init(&s->listeners);
 	sandbox_name(s->run, sizeof(s->run), config->run);
 	sandbox_name(s->label, sizeof(s->label), config->label);
@@ -387,7 +388,7 @@ struct audit_sink *sandbox_free(struct sandbox *s)
 {
 	struct audit_sink *sink = s->sink;
 
-	REQUIRE(s->ending && list_empty(&s->conns));
+	REQUIRE(s->ending && list_empty(&s->conns) && list_empty(&s->pool));
 	list_del(&s->node);
 	dns_budget_free(s->budget);
 	name_map_free(s->names);

@@ -54,6 +54,9 @@ struct sandbox {
 	int diag_fd;			/* NETLINK_SOCK_DIAG born inside, or -1 */
 	struct list conns;		/* struct conn.node */
 	unsigned nconns;
+	struct list pool;		/* of conn_pool.c, the latest first */
+	unsigned npooled;
+	unsigned pool_ms;		/* that they may wait; 0: the default */
 	unsigned full_more;		/* times it was full, not recorded yet */
 	int64_t full_until_ms;		/* when they will be; 0: it never was */
 	uint64_t tenant;		/* key of shared lookups */

@@ -35,6 +35,7 @@ static struct {
 	struct event_base *base;
 	struct forward *f;
 	int app, engine_app, net;
+	int pooled;			/* left whole by the engine, or -1 */
 	bool dial_fails, dial_waits;	/* what the next dial does */
 	bool dialling;			/* no result yet */
 	bool net_open;			/* dialled, and not told closed */
@@ -82,7 +83,7 @@ static void op_judge(void *arg, const struct forward_target *to,
 		REASON_HOST_NOT_ALLOWED : REASON_ALLOWED;
 }
 
-static void op_dial(void *arg, const struct forward_target *to)
+static void op_dial(void *arg, const struct forward_target *to, bool fresh)
 {
 	struct rules_answer answer = { .reason = REASON_ALLOWED };
 	struct rules_request request = {
@@ -93,8 +94,15 @@ static void op_dial(void *arg, const struct forward_target *to)
 	REQUIRE(!w.dialling && !w.net_open);
 	op_judge(NULL, to, &request, &answer);
 	REQUIRE(answer.reason == REASON_ALLOWED);
-	w.dialling = true;
 	w.dials++;
+	if (w.pooled >= 0 && !fresh) {
+		w.net_open = true;
+		forward_dial_found(w.f, w.pooled);
+		w.pooled = -1;
+		return;
+	}
+	close_fd(&w.pooled);
+	w.dialling = true;
 	if (!w.dial_waits)
 		dial_ends();
 }
@@ -115,6 +123,15 @@ static void op_net_closed(void *arg, enum reason why, uint64_t up,
 	(void)down;
 	REQUIRE(w.net_open);
 	w.net_open = false;
+}
+
+static bool op_net_idle(void *arg, int net, uint64_t up, uint64_t down)
+{
+	(void)arg;
+	REQUIRE(w.net_open && down > 0 && up > 0 && w.pooled < 0);
+	w.net_open = false;
+	w.pooled = net;
+	return true;
 }
 
 static void op_record(void *arg, struct record *r)
@@ -155,7 +172,8 @@ static void op_finish(void *arg, enum reason why, bool reset)
 
 static const struct forward_ops ops = {
 	.judge = op_judge, .dial = op_dial, .dial_cancel = op_dial_cancel,
-	.net_closed = op_net_closed, .record = op_record,
+	.net_closed = op_net_closed, .net_idle = op_net_idle,
+	.record = op_record,
 	.tunnel = op_tunnel, .finish = op_finish,
 };
 
@@ -168,13 +186,14 @@ static void turn(void)
 static void begin(uint8_t mode)
 {
 	struct forward_config config = {
-		.base = w.base, .mode = mode % 3, .policy = "p", .run = "r",
-		.ops = &ops, .early = STR_NONE,
+		.base = w.base, .mode = (mode & 3) % 3, .policy = "p", .run = "r",
+		.ops = &ops, .early = STR_NONE, .outlives = mode & 4,
 		.limits = { 600000, 600000, 600000, 600000 },
 	};
 
 	w.engine_app = pair(&w.app);
 	w.net = -1;
+	w.pooled = -1;
 	config.app = w.engine_app;
 	if (config.mode != FORWARD_EXPLICIT)
 		config.pinned.port = 80;
@@ -289,6 +308,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	close_fd(&w.app);
 	close_fd(&w.engine_app);
 	close_fd(&w.net);
+	close_fd(&w.pooled);
 	/* A retry is a second dial for one request, never more. */
 	REQUIRE(w.dials <= 2 * w.records);
 	event_base_free(w.base);

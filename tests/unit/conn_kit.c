@@ -25,7 +25,7 @@
 #include "resolver/resolver.h"
 #include "tests/unit/proxy_lab.h"
 
-#define RECORDS_MAX	64
+#define RECORDS_MAX	128
 
 struct kit kit;
 
@@ -250,6 +250,8 @@ int kit_setup(void **state)
 	assert_int_equal(relay_pool_new(&w->relay), 0);
 	s->worker = w;
 	list_init(&s->conns);
+	list_init(&s->pool);
+	s->pool_ms = 1;
 	s->tenant = 42;
 	memcpy(s->run, "7f3a91", 7);
 	assert_int_equal(name_map_new(1 << 20, &s->names), 0);
@@ -279,6 +281,7 @@ int kit_teardown(void **state)
 	lab_turn(w->base);
 	assert_int_equal(kit.sandbox.nconns, 0);
 	assert_true(list_empty(&kit.sandbox.conns));
+	assert_true(list_empty(&kit.sandbox.pool));
 	/* Beside the reclaim event, which is never pending. */
 	assert_int_equal(event_base_get_num_events(w->base,
 			 EVENT_BASE_COUNT_ADDED), 0);

@@ -47,6 +47,9 @@ extern struct kit kit;
 int kit_setup(void **state);
 int kit_teardown(void **state);		/* nothing may be left over */
 
+/* Connections to origins wait for a request for one millisecond, unless a test
+ * says otherwise (kit.sandbox.pool_ms). */
+
 /* Another policy from now on, for what is open too.  The one at the start is
  * kit_policy. */
 extern const char kit_policy[];

@@ -53,9 +53,15 @@ int nonblocking_pair(int *ret_ours)
 	return fd[0];
 }
 
-static void op_dial(void *arg, const struct forward_target *to)
+static void op_dial(void *arg, const struct forward_target *to, bool fresh)
 {
 	assert_ptr_equal(arg, &t);
+	if (t.pooled >= 0 && !fresh) {
+		note("found %s:%u\n", to->name.p, to->port);
+		forward_dial_found(t.f, t.pooled);
+		t.pooled = -1;
+		return;
+	}
 	note("dial %s:%u\n", to->name.p, to->port);
 	if (t.dial_later)
 		return;
@@ -80,6 +86,17 @@ static void op_net_closed(void *arg, enum reason why, uint64_t up,
 	(void)up;
 	(void)down;
 	note("net %s\n", reason_word(why));
+}
+
+static bool op_net_idle(void *arg, int net, uint64_t up, uint64_t down)
+{
+	assert_ptr_equal(arg, &t);
+	assert_true(up > 0 && down > 0 && t.config.outlives);
+	if (t.pooled >= 0)
+		return false;
+	note("net idle\n");
+	t.pooled = net;
+	return true;
 }
 
 static void op_record(void *arg, struct record *r)
@@ -130,6 +147,7 @@ static const struct forward_ops ops = {
 	.dial = op_dial,
 	.dial_cancel = op_dial_cancel,
 	.net_closed = op_net_closed,
+	.net_idle = op_net_idle,
 	.record = op_record,
 	.tunnel = op_tunnel,
 	.finish = op_finish,
@@ -149,6 +167,7 @@ int forward_kit_open(void **state)
 	t.tunnel_up = BUF_INIT(1 << 20);
 	t.tunnel_down = BUF_INIT(1 << 20);
 	t.tunnel_net = -1;
+	t.pooled = -1;
 	for (int i = 0; i < ORIGINS_MAX; i++)
 		t.origin[i] = -1;
 	t.engine_app = nonblocking_pair(&t.app);
@@ -176,6 +195,7 @@ int forward_kit_close(void **state)
 	close_fd(&t.app);
 	close_fd(&t.engine_app);
 	close_fd(&t.tunnel_net);
+	close_fd(&t.pooled);
 	buf_done(&t.notes);
 	buf_done(&t.tunnel_up);
 	buf_done(&t.tunnel_down);

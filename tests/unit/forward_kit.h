@@ -43,6 +43,7 @@ struct forward_kit {
 	int engine_app;			/* what the engine was given */
 	int origin[ORIGINS_MAX];	/* the origins' ends */
 	int tunnel_net;
+	int pooled;			/* left to the owner, idle; -1: none */
 	unsigned dials;
 	enum reason dial_fails;		/* ALLOWED: it does not */
 	bool dial_later;

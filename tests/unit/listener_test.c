@@ -82,6 +82,7 @@ static int open_lab(void **state)
 	lab.s.worker = lab.worker;
 	list_init(&lab.s.conns);
 	list_init(&lab.s.listeners);
+	list_init(&lab.s.pool);
 	assert_int_equal(listener_new(&lab.s,
 				      lab_listen("127.0.0.1", 0, &lab.port),
 				      on_conn, &lab.listener), 0);

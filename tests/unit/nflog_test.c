@@ -208,6 +208,7 @@ static int open_lab(void **state)
 	l.s.worker = l.worker;
 	list_init(&l.s.node);
 	list_init(&l.s.conns);
+	list_init(&l.s.pool);
 	clock_test_set_ms(1000);
 	assert_int_equal(nflog_new(&l.s, pair[1], &l.s.nflog), 0);
 	*state = &l;

@@ -34,6 +34,12 @@ TESTS += %D%/conn_names_test
 %C%_conn_names_test_CPPFLAGS = $(%C%_conn_test_CPPFLAGS)
 %C%_conn_names_test_LDADD = $(%C%_conn_test_LDADD)
 
+check_PROGRAMS += %D%/conn_pool_test
+TESTS += %D%/conn_pool_test
+%C%_conn_pool_test_SOURCES = %D%/conn_pool_test.c %D%/conn_kit.c %D%/conn_kit.h
+%C%_conn_pool_test_CPPFLAGS = $(%C%_conn_test_CPPFLAGS)
+%C%_conn_pool_test_LDADD = $(%C%_conn_test_LDADD)
+
 check_PROGRAMS += %D%/conn_http_test
 TESTS += %D%/conn_http_test
 %C%_conn_http_test_SOURCES = %D%/conn_http_test.c %D%/conn_kit.c %D%/conn_kit.h

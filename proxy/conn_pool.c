@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * conn_pool.c - connections to origins between two requests
+ *
+ * A program that asks once for each connection (a script of curls) would have
+ * us dial as often.  So a connection whose answer was read to its end, and
+ * which the origin keeps open, waits here for another request of its sandbox:
+ * of the same way in, for the same name and port, by the same rules, and only
+ * where those let the address pass anew.  It is then a connection that the
+ * request might have opened itself.  The flow goes with it: one id, one open,
+ * one close, whoever uses it.
+ *
+ * The latest goes first, since it is the most likely to live.  What speaks or
+ * ends while it waits is closed, and so is what has waited for too long, or for
+ * longest when there are too many.  A request that must not be sent twice
+ * takes none (forward.h): that one died just now cannot be seen from here.
+ */
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/mem.h"
+#include "proxy/conn_own.h"
+#include "proxy/sock.h"
+#include "proxy/worker.h"
+
+#define POOL_MAGIC	0x504f4f4cu	/* "POOL" */
+
+struct pooled {
+	uint32_t magic;
+	struct list node;		/* sandbox.pool */
+	struct sandbox *s;
+	struct ruleset *rules;		/* one reference: the flow's */
+	struct conn_flow flow;
+	struct event silence;		/* its end, by a byte or the clock */
+	int fd;
+};
+
+/* Nothing watches it, and its descriptor was taken or closed. */
+static void pooled_free(struct pooled *p)
+{
+	REQUIRE(p->magic == POOL_MAGIC && p->fd < 0);
+	list_del(&p->node);
+	p->s->npooled--;
+	rules_unref(p->rules);
+	p->magic = 0;
+	mem_free(p);
+}
+
+static void pooled_close(struct pooled *p, enum reason why)
+{
+	(void)!event_del(&p->silence);
+	fd_closep(&p->fd);
+	conn_flow_record_close(p->s, &p->flow, why);
+	pooled_free(p);
+}
+
+static bool is_silent(const struct pooled *p)
+{
+	char byte;
+
+	return recv(p->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
+	       errno == EAGAIN;
+}
+
+static void silence_cb(evutil_socket_t fd UNUSED, short what, void *arg)
+{
+	struct pooled *p = arg;
+
+	REQUIRE(p->magic == POOL_MAGIC);
+	pooled_close(p, what & EV_TIMEOUT ? REASON_CLIENT_CLOSED :
+					    REASON_ORIGIN_CLOSED);
+}
+
+static bool pooled_watch(struct pooled *p)
+{
+	unsigned ms = p->s->pool_ms ? p->s->pool_ms : CONN_POOL_MS;
+	const struct timeval tv = {
+		.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000,
+	};
+
+	return event_assign(&p->silence, p->s->worker->base, p->fd, EV_READ,
+			    silence_cb, p) == 0 &&
+	       event_add(&p->silence, &tv) == 0;
+}
+
+bool conn_pool_give(struct conn *c, int fd)
+{
+	struct sandbox *s = c->s;
+	struct pooled *p;
+
+	/* What was judged by a name's one address is not the name's. */
+	if (s->ending || !c->opened || c->target.alone || c->rules != s->rules)
+		return false;
+	p = mem_new(sizeof(*p));
+	if (!p)
+		return false;
+	*p = (struct pooled){
+		.magic = POOL_MAGIC, .s = s, .fd = fd, .flow = conn_flow_of(c),
+	};
+	if (!pooled_watch(p)) {
+		mem_free(p);
+		return false;
+	}
+	p->rules = rules_ref(c->rules);
+	list_add(s->pool.next, &p->node);	/* in front */
+	s->npooled++;
+	conn_flow_leave(c);
+	id_new(&c->id);
+	if (s->npooled > CONN_POOL_MAX)
+		pooled_close(container_of(s->pool.prev, struct pooled, node),
+			     REASON_CLIENT_CLOSED);
+	return true;
+}
+
+/* May a flow that is open go on to its address, by @rules as they are now? */
+static bool flow_passes(const struct sandbox *s, const struct ruleset *rules,
+			const struct conn_flow *f, struct rules_answer *ret)
+{
+	const struct rules_question q = {
+		.host = host_name_str(&f->target.name),
+		.addr = &f->dst.addr,
+		.port = f->target.port,
+		.hosts = s->worker->hosts,
+		.now = clock_wall_s(),
+	};
+
+	rules_judge(rules, &q, ret);
+	return rules_passes(ret) &&
+	       !(ret->protocol && ret->protocol->speech == SPEECH_TLS);
+}
+
+static bool is_wanted(const struct pooled *p, const struct conn *c,
+		      const struct conn_target *t)
+{
+	const struct conn_flow *f = &p->flow;
+
+	return p->rules == c->rules && f->via == c->via && !t->alone &&
+	       conn_target_eq(&f->target, t) &&
+	       ip_addr_eq(&f->target.wish, &t->wish) &&
+	       ip_addr_eq(&f->asked.addr, &c->asked.addr);
+}
+
+/* By the same rule, and let through for the same reason. */
+static bool is_still_allowed(const struct pooled *p)
+{
+	const struct rules_answer *then = &p->flow.answer;
+	struct rules_answer now;
+
+	return flow_passes(p->s, p->rules, &p->flow, &now) &&
+	       now.rule_number == then->rule_number &&
+	       now.would_deny == then->would_deny;
+}
+
+int conn_pool_take(struct conn *c, const struct conn_target *t)
+{
+	struct list *it, *tmp;
+	int fd;
+
+	list_each(&c->s->pool, it, tmp) {
+		struct pooled *p = container_of(it, struct pooled, node);
+
+		if (!is_wanted(p, c, t) || !is_still_allowed(p))
+			continue;
+		if (!is_silent(p)) {
+			pooled_close(p, REASON_ORIGIN_CLOSED);
+			continue;
+		}
+		(void)!event_del(&p->silence);
+		fd = fd_take(&p->fd);
+		conn_flow_resume(c, &p->flow);
+		pooled_free(p);
+		return fd;
+	}
+	return -1;
+}
+
+void conn_pool_end(struct sandbox *s, enum reason why)
+{
+	struct list *it, *tmp;
+
+	list_each(&s->pool, it, tmp)
+		pooled_close(container_of(it, struct pooled, node), why);
+}
+
+void conn_pool_rejudge(struct sandbox *s, enum reason why,
+		       struct conn_rejudged *ret)
+{
+	struct list *it, *tmp;
+
+	list_each(&s->pool, it, tmp) {
+		struct pooled *p = container_of(it, struct pooled, node);
+		struct ruleset *old = p->rules;
+
+		p->rules = rules_ref(s->rules);
+		if (flow_passes(s, p->rules, &p->flow, &p->flow.answer)) {
+			ret->kept++;
+		} else {
+			(void)!event_del(&p->silence);
+			sock_reset(&p->fd);
+			pooled_close(p, why);
+			ret->ended++;
+		}
+		rules_unref(old);
+	}
+}
