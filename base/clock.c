@@ -5,6 +5,7 @@
 #include "base/clock.h"
 
 #include <stdatomic.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/compiler.h"
@@ -100,4 +101,22 @@ void clock_rfc3339(int64_t wall_us, char out[CLOCK_RFC3339_SIZE])
 	out[19] = '.';
 	out[26] = 'Z';
 	out[27] = '\0';
+}
+
+void clock_imf(int64_t wall_s, char out[CLOCK_IMF_SIZE])
+{
+	static const char days[] = "ThuFriSatSunMonTueWed";
+	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+	uint64_t at = (uint64_t)MIN(MAX(wall_s, 0), WALL_US_MAX / 1000000);
+	uint32_t day = (uint32_t)(at / DAY_S), s = (uint32_t)(at % DAY_S);
+	struct date date = date_of(day);
+
+	memcpy(out, "ddd, dd mmm yyyy hh:mm:ss GMT", CLOCK_IMF_SIZE);
+	memcpy(out, days + 3 * (day % 7), 3);
+	put_digits(out + 5, date.day, 2);
+	memcpy(out + 8, months + 3 * (date.month - 1), 3);
+	put_digits(out + 12, date.year, 4);
+	put_digits(out + 17, s / 3600, 2);
+	put_digits(out + 20, s / 60 % 60, 2);
+	put_digits(out + 23, s % 60, 2);
 }

@@ -16,6 +16,10 @@ static inline int64_t clock_wall_s(void) { return clock_wall_us() / 1000000; }
 #define CLOCK_RFC3339_SIZE	28
 void clock_rfc3339(int64_t wall_us, char out[CLOCK_RFC3339_SIZE]);
 
+/* "Sun, 06 Nov 1994 08:49:37 GMT", the date of HTTP (RFC 9110 5.6.7). */
+#define CLOCK_IMF_SIZE		30
+void clock_imf(int64_t wall_s, char out[CLOCK_IMF_SIZE]);
+
 /* Tests: freeze all clocks at @ms (monotonic and since the epoch); -1: thaw. */
 void clock_test_set_ms(int64_t ms);
 

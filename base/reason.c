@@ -219,6 +219,10 @@ static const struct reason_info reasons[] = {
 		"coding_not_supported", REASON_REQUEST, 501,
 		"http_request_error", SOCKS_FAILURE, EDE_OTHER,
 		"the transfer coding is not supported" },
+	[REASON_EXPECTATION_FAILED] = {
+		"expectation_failed", REASON_REQUEST, 417,
+		"http_request_error", SOCKS_FAILURE, EDE_OTHER,
+		"the request expects what nobody here can promise" },
 	[REASON_TLS_ON_PLAIN_PORT] = {
 		"tls_on_plain_port", REASON_REQUEST, 400,
 		"http_request_error", SOCKS_FAILURE, EDE_OTHER,
@@ -316,6 +320,10 @@ static const struct reason_info reasons[] = {
 		"connect_failed", REASON_NETWORK, 502,
 		"destination_unavailable", SOCKS_FAILURE, EDE_OTHER,
 		"the connection to the destination failed" },
+	[REASON_PROXY_LOOP] = {
+		"proxy_loop", REASON_NETWORK, 502,
+		"proxy_loop_detected", SOCKS_FAILURE, EDE_OTHER,
+		"the request has come through this kind of proxy too often" },
 	[REASON_ORIGIN_PROTOCOL] = {
 		"origin_protocol", REASON_NETWORK, 502,
 		"http_protocol_error", SOCKS_FAILURE, EDE_OTHER,

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * forward_exchange.c - one request: judged, refused or answered, recorded
+ * forward_exchange.c - one request: refused or answered, and recorded
  *
- * The bytes of a request that is refused never reach anyone.  What is sent on
- * is written anew from what was understood (rewrite.h), with the authority that
- * was judged in its Host field, so that the origin cannot understand another.
+ * The bytes of a request that is refused never reach anyone; an answer is read
+ * as strictly, written anew, and is the only one.
  */
 #include "proxy/forward_int.h"
 
@@ -13,130 +12,6 @@
 
 #include "base/clock.h"
 #include "proxy/refusal.h"
-
-#define HTTP_PORT	80
-
-/* --- where it goes ---------------------------------------------------------- */
-
-static bool same_target(const struct forward_target *a,
-			const struct forward_target *b)
-{
-	if (a->kind != b->kind || a->port != b->port)
-		return false;
-	if (a->kind == HOST_ADDRESS)
-		return ip_addr_eq(&a->addr, &b->addr);
-	return str_eq(host_name_str(&a->name), host_name_str(&b->name));
-}
-
-static struct forward_target target_of(const struct http1_target *t)
-{
-	return (struct forward_target){ t->kind, t->name, t->addr, t->port };
-}
-
-/* The name or address without port, for records and refusals. */
-static void host_text(struct forward_exchange *x)
-{
-	x->host[0] = '\0';
-	if (x->target.kind == HOST_ADDRESS)
-		ip_addr_text(&x->target.addr, x->host);
-	else if (x->target.kind == HOST_NAME)
-		memcpy(x->host, x->target.name.p, x->target.name.n + 1u);
-}
-
-/* The canonical authority; an absent port means 80. */
-static int authority_text(const struct forward_exchange *x,
-			  char out[FORWARD_HOST_SIZE])
-{
-	bool v6 = x->target.kind == HOST_ADDRESS &&
-		  x->target.addr.family == IP_V6;
-	char port[8] = "";
-	int n = 0;
-
-	if (x->target.port != HTTP_PORT)
-		n = snprintf(port, sizeof(port), ":%u", x->target.port);
-	if (n < 0 || n >= (int)sizeof(port))
-		return -EINVAL;
-	n = snprintf(out, FORWARD_HOST_SIZE, v6 ? "[%s]%s" : "%s%s", x->host,
-		     port);
-	return n < 0 || n >= FORWARD_HOST_SIZE ? -EINVAL : n;
-}
-
-static bool host_agrees(const struct http1_head *h,
-			const struct forward_target *t)
-{
-	return http1_host_agrees(h, t->kind, &t->name, &t->addr, t->port,
-				 HTTP_PORT);
-}
-
-/* An absolute-form target of a request that did not come by a proxy's door
- * (RFC 9112 3.2.2) may only repeat what is known. */
-static enum reason check_repeated(const struct http1_target *t,
-				  const struct forward_target *known)
-{
-	struct forward_target said = target_of(t);
-
-	if (t->form != HTTP1_ABSOLUTE_FORM)
-		return REASON_ALLOWED;
-	if (t->https)
-		return REASON_REQUEST_MALFORMED;
-	return same_target(&said, known) ? REASON_ALLOWED :
-					   REASON_HOST_MISMATCH;
-}
-
-static enum reason where_explicit(struct forward *f,
-				  const struct http1_target *t,
-				  unsigned *ret_status)
-{
-	if (t->form == HTTP1_ASTERISK_FORM)
-		return REASON_METHOD_NOT_SUPPORTED;
-	if (t->form != HTTP1_ABSOLUTE_FORM || t->https)
-		return REASON_REQUEST_MALFORMED;
-	f->x.target = target_of(t);
-	if (f->head.has_host && !host_agrees(&f->head, &f->x.target)) {
-		*ret_status = 400;
-		return REASON_HOST_MISMATCH;
-	}
-	return REASON_ALLOWED;
-}
-
-static enum reason where_pinned(struct forward *f,
-				const struct http1_target *t)
-{
-	f->x.target = f->pinned;
-	if (f->head.has_host && !host_agrees(&f->head, &f->pinned))
-		return REASON_HOST_MISMATCH;
-	return check_repeated(t, &f->pinned);
-}
-
-static enum reason where_by_host(struct forward *f,
-				 const struct http1_target *t)
-{
-	struct forward_target *to = &f->x.target;
-
-	if (!f->head.has_host)
-		return REASON_REQUEST_MALFORMED;
-	to->kind = authority_parse(f->head.host, HTTP_PORT, &to->name,
-				   &to->addr, &to->port);
-	if (to->kind == HOST_BAD)
-		return REASON_AUTHORITY_INVALID;
-	if (to->port != f->pinned.port)
-		return REASON_HOST_MISMATCH;
-	return check_repeated(t, to);
-}
-
-static enum reason where(struct forward *f, const struct http1_target *t,
-			 unsigned *ret_status)
-{
-	switch (f->mode) {
-	case FORWARD_EXPLICIT:
-		return where_explicit(f, t, ret_status);
-	case FORWARD_PINNED:
-		return where_pinned(f, t);
-	case FORWARD_BY_HOST:
-		return where_by_host(f, t);
-	}
-	return REASON_INTERNAL_ERROR;
-}
 
 /* --- records ---------------------------------------------------------------- */
 
@@ -248,7 +123,7 @@ void forward_refuse_head(struct forward *f, enum reason why)
 	x->started_ms = clock_mono_ms();
 	if (f->mode != FORWARD_EXPLICIT) {
 		x->target = f->pinned;
-		host_text(x);
+		forward_host_text(x);
 	}
 	if (why != REASON_CLIENT_CLOSED_EARLY) {
 		forward_refuse(f, why, 0);
@@ -290,191 +165,7 @@ static void upload_broken(struct forward *f)
 	origin_failed(f, REASON_FRAMING_INVALID);
 }
 
-/* --- admission -------------------------------------------------------------- */
-
-static void copy_path(struct forward_exchange *x, struct str path)
-{
-	size_t n = str_chr(path, '?');
-
-	if (n == 0)
-		path = STR("/");
-	else
-		path.n = n;
-	x->path_n = MIN(path.n, sizeof(x->path));
-	memcpy(x->path, path.p, x->path_n);
-}
-
-/* Everything about the request that must outlive its bytes. */
-static void exchange_begin(struct forward *f)
-{
-	const struct http1_head *h = &f->head;
-	struct forward_exchange *x = &f->x;
-
-	memset(x, 0, sizeof(*x));
-	x->open = true;
-	x->framed = true;
-	x->started_ms = clock_mono_ms();
-	x->minor = h->minor;
-	x->keep_alive = h->keep_alive;
-	x->expect = h->expect_continue;
-	x->method_n = MIN(h->method.n, sizeof(x->method));
-	memcpy(x->method, h->method.p, x->method_n);
-	x->as_up = h->framing;
-	http1_body_init(&x->up, h, false);
-	x->replayable = h->framing == HTTP1_NO_BODY &&
-			(str_eq(h->method, STR("GET")) ||
-			 str_eq(h->method, STR("HEAD")) ||
-			 str_eq(h->method, STR("OPTIONS")) ||
-			 str_eq(h->method, STR("TRACE")));
-}
-
-static void copy_mismatch(struct forward_exchange *x,
-			  const struct http1_head *h)
-{
-	x->http_host_n = MIN(h->host.n, sizeof(x->http_host));
-	if (x->http_host_n)
-		memcpy(x->http_host, h->host.p, x->http_host_n);
-}
-
-/* RFC 9110 7.6.2: for OPTIONS and TRACE; 0 is for whoever has it. */
-static enum reason hops(const struct http1_head *h, int *ret_left)
-{
-	const struct http1_field *f = http1_field(h, STR("max-forwards"));
-	unsigned long n;
-
-	*ret_left = -1;
-	if (!f || (!str_eq(h->method, STR("OPTIONS")) &&
-		   !str_eq(h->method, STR("TRACE"))))
-		return REASON_ALLOWED;
-	if (str_to_uint(f->value, 255, &n) < 0)
-		return REASON_REQUEST_MALFORMED;
-	if (n == 0)
-		return REASON_METHOD_NOT_SUPPORTED;
-	*ret_left = (int)n - 1;
-	return REASON_ALLOWED;
-}
-
-/* CGI and its heirs (RFC 3875 4.1.18) know no difference between - and _. */
-static bool is_field_named(struct str name, struct str wanted)
-{
-	if (name.n != wanted.n)
-		return false;
-	for (size_t i = 0; i < name.n; i++) {
-		char c = name.p[i] == '_' ? '-' : ascii_lower(name.p[i]);
-
-		if (c != wanted.p[i])
-			return false;
-	}
-	return true;
-}
-
-/* Fields by which frameworks take another method or path than the line's. */
-static bool is_renamed(const struct http1_head *h)
-{
-	static const char *const names[] = {
-		"x-http-method-override", "x-http-method", "x-method-override",
-		"x-original-url", "x-original-uri", "x-rewrite-url",
-		"x-rewrite-uri", "x-override-url",
-	};
-
-	for (size_t i = 0; i < h->nfields; i++) {
-		for (size_t k = 0; k < ARRAY_SIZE(names); k++) {
-			if (is_field_named(h->field[i].name,
-					   str_from(names[k])))
-				return true;
-		}
-	}
-	return false;
-}
-
-static enum reason judge(struct forward *f, struct str path)
-{
-	struct forward_exchange *x = &f->x;
-	struct rules_answer answer = { 0 };
-	struct rules_request request = {
-		.method = f->head.method,
-		.target = path,
-		.renamed = is_renamed(&f->head),
-	};
-
-	f->ops->judge(f->arg, &x->target, &request, &answer);
-	if (answer.rule) {
-		struct str rule = str_from(answer.rule);
-
-		rule.n = MIN(rule.n, sizeof(x->rule) - 1);
-		memcpy(x->rule, rule.p, rule.n);
-	}
-	if (!rules_passes(&answer))
-		return answer.reason;
-	x->would_deny = answer.would_deny;
-	x->observed = answer.reason;
-	return REASON_ALLOWED;
-}
-
-/* May it go, and as what bytes?  Those are left in f->request. */
-static enum reason judge_request(struct forward *f, unsigned *ret_status)
-{
-	struct forward_exchange *x = &f->x;
-	struct rewrite_request how = { 0 };
-	char authority[FORWARD_HOST_SIZE];
-	struct http1_target t;
-	enum reason why;
-	int n;
-
-	if (!http1_parse_target(&f->head, &t, &why))
-		return why;
-	if (t.form == HTTP1_AUTHORITY_FORM) {
-		/* What follows may be the tunnel that it thinks it has. */
-		x->framed = false;
-		return REASON_METHOD_NOT_SUPPORTED;
-	}
-	copy_path(x, t.path);
-	why = where(f, &t, ret_status);
-	host_text(x);
-	if (why == REASON_HOST_MISMATCH)
-		copy_mismatch(x, &f->head);
-	if (why == REASON_ALLOWED)
-		why = hops(&f->head, &how.max_forwards);
-	if (why == REASON_ALLOWED)
-		why = judge(f, t.path);
-	if (why != REASON_ALLOWED)
-		return why;
-	n = authority_text(x, authority);
-	if (n < 0)
-		return REASON_INTERNAL_ERROR;
-	x->websocket = rewrite_asks_websocket(&f->head);
-	how.path = t.path;
-	how.host = str_make(authority, (size_t)n);
-	how.websocket = x->websocket;
-	how.close = !x->keep_alive && !f->outlives;
-	buf_reset(&f->request);
-	if (rewrite_request(&f->head, &how, &f->request) < 0)
-		return REASON_MEMORY_EXCEEDED;
-	return REASON_ALLOWED;
-}
-
-void forward_admit(struct forward *f)
-{
-	unsigned status = 0;
-	enum reason why;
-
-	exchange_begin(f);
-	why = judge_request(f, &status);
-	forward_half_consume(&f->app, f->head.bytes);
-	if (why != REASON_ALLOWED) {
-		forward_refuse(f, why, status);
-		return;
-	}
-	if (f->net.fd >= 0 && !forward_half_silent(&f->net))
-		forward_net_close(f, REASON_ORIGIN_CLOSED);
-	if (f->net.fd >= 0 && same_target(&f->net_target, &f->x.target)) {
-		f->net_reused = true;
-		forward_send(f);
-		return;
-	}
-	forward_net_leave(f, REASON_CLIENT_CLOSED);
-	forward_dial(f);
-}
+/* --- the body up ------------------------------------------------------------ */
 
 void forward_send(struct forward *f)
 {
@@ -486,8 +177,6 @@ void forward_send(struct forward *f)
 	}
 	f->x.bytes_up += f->request.n;
 }
-
-/* --- the body up ------------------------------------------------------------ */
 
 /* An origin that takes no more may still have something to say: what comes
  * for it is thrown away meanwhile. */
@@ -515,15 +204,19 @@ static bool pump_up(struct forward *f)
 static int pass_head(struct forward *f, bool keep_alive, bool websocket)
 {
 	struct forward_exchange *x = &f->x;
+	char date[CLOCK_IMF_SIZE] = "";
 	const struct rewrite_answer how = {
 		.minor = x->minor,
 		.framing = x->as_down,
 		.websocket = websocket,
 		.keep_alive = keep_alive,
+		.date = str_make(date, sizeof(date) - 1),
 	};
 	size_t before = f->app.out.n;
-	int err = rewrite_answer(&f->head, &how, &f->app.out);
+	int err;
 
+	clock_imf(clock_wall_s(), date);
+	err = rewrite_answer(&f->head, &how, &f->app.out);
 	x->bytes_down += f->app.out.n - before;
 	return err;
 }
@@ -573,7 +266,7 @@ static void final_answer(struct forward *f)
 	}
 	x->answered = true;
 	x->status = f->head.status;
-	f->net_keep = f->head.keep_alive;
+	f->net_keep = f->head.keep_alive && !x->last;
 	http1_body_init(&x->down, &f->head, true);
 	forward_half_consume(&f->net, f->head.bytes);
 }
@@ -585,7 +278,7 @@ static void answer_head(struct forward *f)
 	/* 407 is a proxy's to say: it would ask the client for what is ours. */
 	if (status == 407 ||
 	    (status == 101 && !(f->x.websocket &&
-				rewrite_agrees_websocket(&f->head))))
+				websocket_agreed(&f->head, f->x.accept))))
 		origin_failed(f, REASON_ORIGIN_PROTOCOL);
 	else if (status == 101)
 		become_tunnel(f);

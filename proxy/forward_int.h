@@ -3,8 +3,8 @@
  * forward_int.h - what the files of the HTTP engine share
  *
  * forward.c has the states and the events; forward_half.c a socket with its
- * buffers; forward_net.c the one to the origin; forward_exchange.c one request:
- * its judgement, its refusal, its answer and its record.
+ * buffers; forward_net.c the one to the origin; forward_admit.c the judgement of
+ * a request; forward_exchange.c its refusal, its answer and its record.
  */
 #ifndef PROXY_FORWARD_INT_H
 #define PROXY_FORWARD_INT_H
@@ -15,6 +15,7 @@
 #include "proxy/forward.h"
 #include "proxy/http1.h"
 #include "proxy/rewrite.h"
+#include "proxy/websocket.h"
 
 #define FORWARD_MAGIC		0x46574844u	/* "FWHD" */
 /* Bytes that wait for a peer: what is pumped stops at FORWARD_BUF, a whole
@@ -63,6 +64,7 @@ struct forward_exchange {
 	bool goes_on;		/* it was told that it may */
 	bool expect;
 	bool websocket;
+	bool last;		/* no other request goes to net behind it */
 	bool answered;		/* the final head went to app */
 	bool replayable;	/* may be sent twice (RFC 9110 9.2.2) */
 	bool replayed;		/* and was */
@@ -81,6 +83,7 @@ struct forward_exchange {
 	char path[FORWARD_PATH_MAX];
 	char http_host[FORWARD_HOST_SIZE];	/* Host, when it disagreed */
 	char host[FORWARD_HOST_SIZE];		/* target's, for words */
+	char accept[WEBSOCKET_ACCEPT_SIZE];	/* that a 101 must say */
 	char rule[64];
 };
 
@@ -166,10 +169,15 @@ void forward_net_close(struct forward *f, enum reason why);
 /* The client has no more use for it: left to the owner if it is whole. */
 void forward_net_leave(struct forward *f, enum reason why);
 
-/* --- forward_exchange.c ------------------------------------------------------- */
+/* --- forward_admit.c ---------------------------------------------------------- */
 
 /* f->head is a request: judge it, then dial, exchange or refuse. */
 void forward_admit(struct forward *f);
+/* The target's name or address without port, for records and refusals. */
+void forward_host_text(struct forward_exchange *x);
+
+/* --- forward_exchange.c ------------------------------------------------------- */
+
 /* What came is no request head. */
 void forward_refuse_head(struct forward *f, enum reason why);
 /* Refuse the request that was admitted; no answer has begun. */

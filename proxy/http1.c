@@ -95,11 +95,32 @@ bool http1_head_grew(struct str in, size_t seen)
 
 /* --- fields --------------------------------------------------------------- */
 
+/*
+ * Not a framing field, but one that a lenient reader may take for it: CGI and
+ * its heirs know no difference between - and _, and others stop at the end of
+ * the name that they know.
+ */
+static bool looks_like(struct str name, struct str framing)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < name.n && n < framing.n; i++) {
+		if (!is_alpha(name.p[i]) && !ascii_is_digit(name.p[i]))
+			continue;
+		while (framing.p[n] == '-')
+			n++;
+		if (ascii_lower(name.p[i]) != framing.p[n])
+			return false;
+		n++;
+	}
+	return n == framing.n;
+}
+
 /* What the framing rules need to know of the fields. */
 struct notes {
 	unsigned hosts, lengths, codings, options;
 	struct str length, coding;
-	bool close, keep_alive, upgrade_token, upgrade_field;
+	bool close, keep_alive, upgrade_token, upgrade_field, odd;
 };
 
 static void note_connection(struct notes *n, struct str value)
@@ -138,6 +159,11 @@ static void field_note(struct http1_head *h, struct notes *n,
 	} else if (str_ieq(f->name, STR("expect"))) {
 		if (str_ieq(f->value, STR("100-continue")))
 			h->expect_continue = true;
+		else
+			h->expect_other = true;
+	} else if (looks_like(f->name, STR("content-length")) ||
+		   looks_like(f->name, STR("transfer-encoding"))) {
+		n->odd = true;
 	}
 }
 
@@ -259,7 +285,8 @@ static enum reason frame_by_fields(struct http1_head *h, const struct notes *n,
 {
 	unsigned long length;
 
-	if (n->lengths > 1 || n->codings > 1 || (n->lengths && n->codings))
+	if (n->lengths > 1 || n->codings > 1 || (n->lengths && n->codings) ||
+	    n->odd)
 		return REASON_FRAMING_INVALID;
 	if (n->codings) {
 		if (h->minor == 0)
@@ -302,6 +329,8 @@ static enum reason frame_answer(struct http1_head *h, const struct notes *n,
 
 	if (why != REASON_ALLOWED)
 		return why;
+	if (h->status == 205 && h->framing == HTTP1_LENGTH)
+		return REASON_FRAMING_INVALID;
 	if (h->status < 200 || h->status == 204 || h->status == 304 ||
 	    str_eq(method, STR("HEAD")) ||
 	    (str_eq(method, STR("CONNECT")) && h->status < 300))

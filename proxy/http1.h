@@ -43,6 +43,7 @@ struct http1_head {
 	struct str host;		/* the one Host field's value, or empty */
 	bool has_host;
 	bool expect_continue;
+	bool expect_other;		/* or something else */
 	/* answer */
 	unsigned status;
 	struct str phrase;
@@ -95,7 +96,8 @@ struct http1_target {
 	struct ip_addr addr;
 	uint16_t port;			/* with the scheme's default filled in */
 	struct str authority;		/* as sent */
-	struct str path;		/* with query; "/" when absent; begins
+	struct str path;		/* with query; "/" when absent, or "*" in
+					 * OPTIONS; begins
 					 * with "?" when only the path is */
 };
 
@@ -152,6 +154,7 @@ struct http1_body {
 	uint8_t state;
 	uint8_t trailers;	/* lines seen */
 	uint16_t trailer_bytes;
+	bool empty;		/* it may be framed, but no byte comes */
 	bool from_origin;	/* blanks behind a chunk size are let pass */
 };
 

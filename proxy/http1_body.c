@@ -33,6 +33,8 @@ void http1_body_init(struct http1_body *b, const struct http1_head *head,
 	memset(b, 0, sizeof(*b));
 	b->framing = head->framing;
 	b->from_origin = from_origin;
+	/* RFC 9110 15.3.6, and clients that do not look for more. */
+	b->empty = head->status == 205;
 	switch (head->framing) {
 	case HTTP1_NO_BODY:
 		b->state = BODY_OVER;
@@ -143,6 +145,10 @@ static void next_size(struct http1_body *b, struct str in,
 		broken(b, ret);
 		return;
 	}
+	if (b->empty && ret->size) {
+		broken(b, ret);
+		return;
+	}
 	b->left = ret->size;
 	b->state = b->left ? BODY_DATA : BODY_TRAILERS;
 	ret->kind = b->left ? HTTP1_PIECE_CHUNK : HTTP1_PIECE_LAST_CHUNK;
@@ -222,6 +228,10 @@ void http1_body_next(struct http1_body *b, struct str in,
 		next_data(b, in, ret);
 		break;
 	case BODY_CLOSE:
+		if (b->empty && in.n) {
+			broken(b, ret);
+			break;
+		}
 		ret->kind = in.n ? HTTP1_PIECE_DATA : HTTP1_PIECE_NONE;
 		ret->data = in;
 		ret->used = in.n;

@@ -51,11 +51,12 @@ static size_t authority_length(struct str s)
 	return n;
 }
 
-static bool absolute_form(struct str target, struct http1_target *ret,
-			  enum reason *ret_why)
+static bool absolute_form(const struct http1_head *head,
+			  struct http1_target *ret, enum reason *ret_why)
 {
 	static const struct str http = { "http://", 7 };
 	static const struct str https = { "https://", 8 };
+	struct str target = head->target;
 	size_t scheme, n;
 
 	ret->form = HTTP1_ABSOLUTE_FORM;
@@ -66,8 +67,9 @@ static bool absolute_form(struct str target, struct http1_target *ret,
 	target = str_make(target.p + scheme, target.n - scheme);
 	n = authority_length(target);
 	ret->authority = str_make(target.p, n);
+	/* RFC 9112 3.2.4: of the whole server, not of a path. */
 	ret->path = n < target.n ? str_make(target.p + n, target.n - n) :
-				   STR("/");
+		    str_eq(head->method, STR("OPTIONS")) ? STR("*") : STR("/");
 	ret->kind = authority_parse(ret->authority, ret->https ? 443 : 80,
 				    &ret->name, &ret->addr, &ret->port);
 	if (ret->kind == HOST_BAD)
@@ -94,7 +96,7 @@ bool http1_parse_target(const struct http1_head *head,
 		return true;
 	}
 	if (str_empty(target) || target.p[0] != '/')
-		return absolute_form(target, ret, ret_why);
+		return absolute_form(head, ret, ret_why);
 	ret->form = HTTP1_ORIGIN_FORM;
 	ret->path = target;
 	if (!is_path_text(target))

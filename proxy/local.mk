@@ -42,7 +42,7 @@ noinst_LIBRARIES += %D%/libproxy.a
 	%D%/upstreams.c %D%/upstreams.h \
 	%D%/worker.c %D%/worker.h
 
-PROXY_LIBS = $(EVENT_LIBS) $(MNL_LIBS)
+PROXY_LIBS = $(EVENT_LIBS) $(MNL_LIBS) $(MD_LIBS)
 EXTRA_DIST += %D%/README.md
 
 dist_man_MANS += %D%/penstockd.8
@@ -73,10 +73,11 @@ sbin_PROGRAMS += %D%/penstockd
 # The parsers and the HTTP engine.
 %C%_libproxy_a_SOURCES += \
 	%D%/forward.c %D%/forward.h \
-	%D%/forward_exchange.c %D%/forward_half.c \
+	%D%/forward_admit.c %D%/forward_exchange.c %D%/forward_half.c \
 	%D%/forward_int.h %D%/forward_net.c \
 	%D%/rewrite.c %D%/rewrite.h \
 	%D%/http1.c %D%/http1.h %D%/http1_body.c %D%/http1_target.c \
 	%D%/refusal.c %D%/refusal.h \
 	%D%/sniff.c %D%/sniff.h \
+	%D%/websocket.c %D%/websocket.h \
 	%D%/socks.c %D%/socks.h

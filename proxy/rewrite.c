@@ -19,6 +19,7 @@ enum fate {
 	FATE_CODING,
 	FATE_UPGRADE,
 	FATE_FORWARDS,
+	FATE_EXPECT,
 };
 
 static const struct {
@@ -31,6 +32,7 @@ static const struct {
 	{ { "te", 2 }, FATE_TE },
 	{ { "upgrade", 7 }, FATE_UPGRADE },
 	{ { "max-forwards", 12 }, FATE_FORWARDS },
+	{ { "expect", 6 }, FATE_EXPECT },
 	{ { "connection", 10 }, FATE_DROP },
 	{ { "keep-alive", 10 }, FATE_DROP },
 	{ { "trailer", 7 }, FATE_DROP },
@@ -77,26 +79,6 @@ static int add_via(struct buf *out, const struct http1_head *h)
 	return buf_printf(out, "Via: 1.%u penstock\r\n", h->minor);
 }
 
-/* --- WebSocket (RFC 6455 4.1) ----------------------------------------------- */
-
-static bool names_websocket(const struct http1_head *h)
-{
-	const struct http1_field *f = http1_field(h, STR("upgrade"));
-
-	return h->upgrade && f && str_ieq(f->value, STR("websocket"));
-}
-
-bool rewrite_asks_websocket(const struct http1_head *h)
-{
-	return names_websocket(h) && str_eq(h->method, STR("GET")) &&
-	       h->framing == HTTP1_NO_BODY;
-}
-
-bool rewrite_agrees_websocket(const struct http1_head *h)
-{
-	return names_websocket(h);
-}
-
 /* --- requests --------------------------------------------------------------- */
 
 static int request_field(const struct http1_head *h,
@@ -120,6 +102,9 @@ static int request_field(const struct http1_head *h,
 			return add_field(out, f->name, f->value);
 		return buf_printf(out, "Max-Forwards: %d\r\n",
 				  how->max_forwards);
+	case FATE_EXPECT:
+		/* A 1.0 client waits for nothing (RFC 9110 10.1.1). */
+		return how->expect ? add_field(out, f->name, f->value) : 0;
 	case FATE_TE:		/* written with Connection */
 	case FATE_DROP:
 		break;
@@ -191,11 +176,11 @@ enum http1_framing rewrite_framing(const struct http1_head *h, uint8_t minor)
 	return h->framing;
 }
 
-/* Interim answers and 204 have no length to tell (RFC 9110 8.6); answers to
- * HEAD and 304 tell that of a body that is not sent. */
+/* Interim answers and 204 have no length to tell (RFC 9110 8.6).  A 304 may
+ * tell that of a body that is not sent, for which some clients would wait. */
 static bool has_framing_fields(const struct http1_head *h)
 {
-	return h->status >= 200 && h->status != 204;
+	return h->status >= 200 && h->status != 204 && h->status != 304;
 }
 
 static int answer_field(const struct http1_head *h,
@@ -206,6 +191,7 @@ static int answer_field(const struct http1_head *h,
 	case FATE_PASS:
 	case FATE_HOST:
 	case FATE_FORWARDS:
+	case FATE_EXPECT:
 		return add_field(out, f->name, f->value);
 	case FATE_LENGTH:
 		if (!has_framing_fields(h))
@@ -236,9 +222,16 @@ static int answer_connection(const struct http1_head *h,
 		return 0;
 	if (!how->keep_alive)
 		return buf_add_str(out, STR("Connection: close\r\n"));
-	if (how->minor == 0)
-		return buf_add_str(out, STR("Connection: keep-alive\r\n"));
 	return 0;
+}
+
+/* RFC 9110 6.6.1: an origin without a clock has none. */
+static int answer_date(const struct http1_head *h,
+		       const struct rewrite_answer *how, struct buf *out)
+{
+	if (h->status < 200 || http1_field(h, STR("date")))
+		return 0;
+	return add_field(out, STR("Date"), how->date);
 }
 
 int rewrite_answer(const struct http1_head *h,
@@ -253,6 +246,8 @@ int rewrite_answer(const struct http1_head *h,
 		err = buf_add_str(out, STR("\r\n"));
 	for (size_t i = 0; i < h->nfields && err == 0; i++)
 		err = answer_field(h, &h->field[i], how, out);
+	if (err == 0)
+		err = answer_date(h, how, out);
 	if (err == 0)
 		err = add_via(out, h);
 	if (err == 0)

@@ -26,15 +26,10 @@ struct rewrite_request {
 	struct str path;	/* target in origin-form, or "*" */
 	struct str host;	/* the Host field: canonical authority */
 	bool websocket;		/* pass the Upgrade on */
+	bool expect;		/* the client waits for a 100 */
 	bool close;		/* no other request follows on this connection */
 	int max_forwards;	/* to send; -1: as it came */
 };
-
-/* Does the request ask for a WebSocket in the one way that we pass on?
- * (GET, no body, Upgrade: websocket.) */
-bool rewrite_asks_websocket(const struct http1_head *h);
-/* Does a 101 answer agree to it? */
-bool rewrite_agrees_websocket(const struct http1_head *h);
 
 /* 0, -ENOSPC or -ENOMEM; on failure @out is as before. */
 NODISCARD int rewrite_request(const struct http1_head *h,
@@ -45,6 +40,7 @@ struct rewrite_answer {
 	uint8_t minor;			/* HTTP/1.minor of the client */
 	enum http1_framing framing;	/* how the client is told its length */
 	bool websocket;			/* the 101 that was asked for */
+	struct str date;		/* for an answer without one */
 	bool keep_alive;		/* the client's connection goes on */
 };
 

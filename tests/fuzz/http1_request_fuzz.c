@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "proxy/rewrite.h"
+#include "proxy/websocket.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
@@ -38,9 +39,10 @@ static void check_head(struct str in)
 
 static void check_rewritten(const struct http1_target *t)
 {
+	char accept[WEBSOCKET_ACCEPT_SIZE];
 	struct rewrite_request how = {
 		.path = t->path, .host = STR("judged.example.com"),
-		.websocket = rewrite_asks_websocket(&head),
+		.websocket = websocket_asked(&head, accept),
 		.max_forwards = -1,
 	};
 	struct buf out = BUF_INIT(HTTP1_HEAD_MAX + REWRITE_EXTRA_MAX);

@@ -86,10 +86,30 @@ static void the_monotonic_clock_never_goes_back(void **state)
 	}
 }
 
+/* RFC 9110 5.6.7, and a leap day. */
+static void the_date_of_http_is_written_in_full(void **state)
+{
+	static const struct { int64_t s; const char *text; } cases[] = {
+		{ 0, "Thu, 01 Jan 1970 00:00:00 GMT" },
+		{ 784111777, "Sun, 06 Nov 1994 08:49:37 GMT" },
+		{ 1709251199, "Thu, 29 Feb 2024 23:59:59 GMT" },
+		{ -5, "Thu, 01 Jan 1970 00:00:00 GMT" },
+		{ INT64_MAX, "Fri, 31 Dec 9999 23:59:59 GMT" },
+	};
+	char out[CLOCK_IMF_SIZE];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		clock_imf(cases[i].s, out);
+		assert_string_equal(out, cases[i].text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(time_is_written_as_rfc_3339_in_utc),
+		cmocka_unit_test(the_date_of_http_is_written_in_full),
 		cmocka_unit_test(every_day_has_the_date_of_the_calendar),
 		cmocka_unit_test(time_that_has_no_text_is_bounded),
 		cmocka_unit_test(a_frozen_clock_stands_until_it_is_thawed),

@@ -6,10 +6,16 @@
 
 /* --- WebSocket ------------------------------------------------------------------- */
 
+/* The example of RFC 6455 1.3. */
+#define WS_KEY	"Sec-WebSocket-Version: 13\r\n" \
+	"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+#define WS_ACCEPT "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"
 #define ASK_WS	"GET /ws HTTP/1.1\r\n" H "Upgrade: WebSocket\r\n" \
-	"Connection: keep-alive, Upgrade\r\nSec-WebSocket-Key: k\r\n\r\n"
+	"Connection: keep-alive, Upgrade\r\n" WS_KEY "\r\n"
 #define SENT_WS	"GET /ws HTTP/1.1\r\n" H "Upgrade: websocket\r\n" \
-	"Sec-WebSocket-Key: k\r\n" VIA "Connection: Upgrade\r\n\r\n"
+	WS_KEY VIA "Connection: Upgrade\r\n\r\n"
+#define AGREED	"HTTP/1.1 101 Switching Protocols\r\n" \
+	"Upgrade: websocket\r\nConnection: Upgrade\r\n"
 
 static void tun_17_a_websocket_becomes_a_tunnel_with_all_bytes(void **state)
 {
@@ -17,9 +23,7 @@ static void tun_17_a_websocket_becomes_a_tunnel_with_all_bytes(void **state)
 	pin(FORWARD_PINNED, "a.example.com", 80);
 	start_with(ASK_WS "early");
 	expect(t.origin[0], SENT_WS);
-	say(t.origin[0], "HTTP/1.1 101 Switching Protocols\r\n"
-	    "Upgrade: websocket\r\nConnection: Upgrade\r\n"
-	    "Sec-WebSocket-Accept: x\r\n\r\nframe");
+	say(t.origin[0], AGREED WS_ACCEPT "\r\nframe");
 	expect_notes("dial a.example.com:80\n"
 		     "allow allowed GET a.example.com:80 /ws 101\n"
 		     "tunnel\n");
@@ -27,7 +31,7 @@ static void tun_17_a_websocket_becomes_a_tunnel_with_all_bytes(void **state)
 	assert_true(str_eq(buf_str(&t.tunnel_down),
 			   STR("HTTP/1.1 101 Switching Protocols\r\n"
 			       "Upgrade: websocket\r\n"
-			       "Sec-WebSocket-Accept: x\r\n" VIA
+			       WS_ACCEPT VIA
 			       "Connection: Upgrade\r\n\r\nframe")));
 	/* The net half is the owner's, open. */
 	assert_int_equal(send(t.tunnel_net, "x", 1, MSG_NOSIGNAL), 1);
@@ -53,6 +57,67 @@ static void a_101_to_another_protocol_is_an_error(void **state)
 	say(t.origin[0], "HTTP/1.1 101 x\r\nUpgrade: h2c\r\n"
 	    "Connection: Upgrade\r\n\r\n");
 	expect_refusal(502, false);
+}
+
+/* A server that can be made to say 101 has not agreed to anything. */
+static void a_101_that_does_not_answer_the_key_is_an_error(void **state)
+{
+	static const char *const said[] = {
+		AGREED "\r\n",
+		AGREED "Sec-WebSocket-Accept: x\r\n\r\n",
+		AGREED WS_ACCEPT WS_ACCEPT "\r\n",
+		AGREED "Sec-WebSocket-Accept: S3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"
+		"\r\n",
+		AGREED "Upgrade: websocket\r\n" WS_ACCEPT "\r\n",
+	};
+
+	(void)state;
+	pin(FORWARD_PINNED, "a.example.com", 80);
+	start();
+	for (unsigned i = 0; i < ARRAY_SIZE(said); i++) {
+		say(t.app, ASK_WS);
+		hear(t.origin[i]);
+		say(t.origin[i], said[i]);
+		expect_refusal(502, false);
+	}
+}
+
+/* It goes on as the plain request that it may as well be. */
+static void what_is_not_quite_a_handshake_is_not_passed_as_one(void **state)
+{
+	static const char *const asked[] = {
+		"Sec-WebSocket-Version: 13\r\n",
+		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n",
+		"Sec-WebSocket-Version: 12\r\n"
+		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n",
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: k\r\n",
+		"Sec-WebSocket-Version: 13\r\n"
+		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=x\r\n",
+		"Sec-WebSocket-Version: 13\r\n"
+		"Sec-WebSocket-Key: dGhl!HNhbXBsZSBub25jZQ==\r\n",
+		WS_KEY "Sec-WebSocket-Version: 13\r\n",
+		WS_KEY "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n",
+		WS_KEY "Content-Length: 1\r\n",
+	};
+	char text[512];
+
+	(void)state;
+	pin(FORWARD_PINNED, "a.example.com", 80);
+	for (unsigned i = 0; i < ARRAY_SIZE(asked); i++) {
+		int n = snprintf(text, sizeof(text), "GET / HTTP/1.1\r\n" H
+				 "Connection: Upgrade\r\n"
+				 "Upgrade: websocket\r\n%s\r\n", asked[i]);
+
+		assert_true(n > 0 && n < (int)sizeof(text));
+		start_with(text);
+		assert_null(strstr(hear(t.origin[0]),
+				   "Upgrade"));
+		say(t.origin[0], AGREED WS_ACCEPT "\r\n");
+		assert_int_equal(strncmp(hear(t.app), "HTTP/1.1 502 ", 13), 0);
+		forward_kit_close(state);
+		forward_kit_open(state);
+		pin(FORWARD_PINNED, "a.example.com", 80);
+	}
 }
 
 /* --- limits ------------------------------------------------------------------------ */
@@ -211,6 +276,8 @@ int main(void)
 		T(tun_17_a_websocket_becomes_a_tunnel_with_all_bytes),
 		T(a_websocket_that_is_declined_is_an_ordinary_answer),
 		T(a_101_to_another_protocol_is_an_error),
+		T(a_101_that_does_not_answer_the_key_is_an_error),
+		T(what_is_not_quite_a_handshake_is_not_passed_as_one),
 		T(http_27_a_slow_head_is_408),
 		T(an_idle_connection_is_closed_without_a_word),
 		T(a_kept_origin_is_let_go_before_the_client),

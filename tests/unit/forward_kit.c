@@ -159,6 +159,7 @@ int forward_kit_open(void **state)
 {
 	(void)state;
 	memset(&t, 0, sizeof(t));
+	clock_test_set_ms(0);
 	t.base = event_base_new();
 	assert_non_null(t.base);
 	t.notes = BUF_INIT(1 << 16);
@@ -243,7 +244,7 @@ void say(int fd, const char *text)
 	say_bytes(fd, text, strlen(text));
 }
 
-const char *hear(int fd)
+char *hear(int fd)
 {
 	static char heard[1 << 18];
 	size_t n = 0;
@@ -260,9 +261,22 @@ const char *hear(int fd)
 	return heard;
 }
 
+/* Most origins of a test have no clock: the date that they are given is one
+ * line, always the same, and has a test of its own. */
+static void cut_dates(char *text)
+{
+	char *at;
+
+	while ((at = strstr(text, DATE)) != NULL)
+		memmove(at, at + strlen(DATE), strlen(at + strlen(DATE)) + 1);
+}
+
 void expect(int fd, const char *want)
 {
-	const char *got = hear(fd);
+	char *got = hear(fd);
+
+	if (fd == t.app)
+		cut_dates(got);
 
 	if (strcmp(got, want) != 0)
 		fail_msg("heard:\n%s\nwanted:\n%s", got, want);

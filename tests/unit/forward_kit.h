@@ -24,6 +24,7 @@
 #include <event2/event.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "proxy/forward.h"
 #include "proxy/http1.h"
@@ -31,6 +32,7 @@
 #define ORIGINS_MAX	8
 #define H	"Host: a.example.com\r\n"
 #define VIA	"Via: 1.1 penstock\r\n"
+#define DATE	"Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n"
 #define A_GET	"GET / HTTP/1.1\r\n" H "\r\n"
 #define OK_2	"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 #define SENT_2	"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n" VIA "\r\nok"
@@ -64,7 +66,8 @@ void pin(enum forward_mode mode, const char *name, uint16_t port);
 void say_bytes(int fd, const char *p, size_t n);
 void say(int fd, const char *text);
 /* All that has come for us; static, until the next call. */
-const char *hear(int fd);
+char *hear(int fd);
+/* Of what app hears, but for DATE. */
 void expect(int fd, const char *want);
 void expect_end(int fd);
 /* What the owner was told since the last call. */
