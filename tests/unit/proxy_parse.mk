@@ -62,7 +62,14 @@ TESTS += $(forward_tests)
 %C%_forward_end_test_CPPFLAGS = $(FORWARD_CPPFLAGS)
 %C%_forward_end_test_LDADD = $(FORWARD_LDADD)
 
-# What the differential test against h11 asks.
+# What the differential tests ask.
+check_PROGRAMS += %D%/forward_dump
+%C%_forward_dump_SOURCES = %D%/forward_dump.c
+%C%_forward_dump_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS)
+%C%_forward_dump_LDADD = proxy/libproxy.a rules/librules.a base/libbase.a \
+	$(EVENT_LIBS) $(RULES_LIBS) $(BASE_LIBS)
+TESTS += %D%/forward_differential.py
+EXTRA_DIST += %D%/forward_differential.py
 check_PROGRAMS += %D%/http1_dump
 %C%_http1_dump_SOURCES = %D%/http1_dump.c
 %C%_http1_dump_LDADD = proxy/libproxy.a rules/librules.a base/libbase.a \
