@@ -31,7 +31,8 @@ soak: all
 STRESS_CASES = 100000
 STRESS_STARTS = 500
 STRESS_TESTS = tests/unit/rules_property_test \
-	tests/unit/http1_differential.py tests/unit/dns_oracle_test.py
+	tests/unit/http1_differential.py tests/unit/forward_differential.py \
+	tests/unit/dns_oracle_test.py
 stress: all
 	PENSTOCK_CASES=$(STRESS_CASES) \
 		$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(STRESS_TESTS)'
