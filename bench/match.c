@@ -19,6 +19,9 @@
  * reads through BUSY_BYTES of other memory before each decision, so that
  * neither table, code nor question are near.
  *
+ * "read" is one read of memory that is in no cache, timed like a decision: what
+ * the machine makes any decision over a large table wait, at least.
+ *
  * Names are asked in random order.  A name is copied to the stack first, as it
  * would lie when it comes from a request.
  */
