@@ -128,6 +128,7 @@ void dns_door_set_rules(struct dns_door *d, struct ruleset *rules,
 			uint64_t tenant)
 {
 	struct ruleset *old = d->rules;
+	const uint64_t old_tenant = d->asker.tenant;
 
 	/* Counts speak of the old rules, and borrow from them. */
 	dns_door_flush_records(d);
@@ -136,6 +137,8 @@ void dns_door_set_rules(struct dns_door *d, struct ruleset *rules,
 	/* What waits borrows from the old rules until it was judged again. */
 	dns_query_rejudge_all(d);
 	rules_unref(old);
+	if (old_tenant != tenant)
+		resolver_forget(d->resolver, old_tenant);
 }
 
 void dns_door_free(struct dns_door *d)
@@ -147,6 +150,7 @@ void dns_door_free(struct dns_door *d)
 	while (d->ntcp > 0)
 		dns_tcp_close(&d->tcp[--d->ntcp]);
 	dns_query_drop_all(d);
+	resolver_forget(d->resolver, d->asker.tenant);
 	dns_conn_end_all(d);
 	dns_door_shut_repeats(d);
 	buf_done(&d->sifted);

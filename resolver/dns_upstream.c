@@ -31,7 +31,7 @@
  *	ASKED	the transport: heard or failed	HEARD
  *	HEARD	run: another attempt		ASKED, BLOCKED; else ended
  *	BLOCKED	something else was heard	ASKED; else ended
- *	any	the deadline			ended; ASKED: told, and freed when
+ *	any	the deadline, or cancelled	ended; ASKED: told, and freed when
  *						the transport lets go of it
  *
  * A transport may call back from inside a call to it.  job_on_sent() only notes
@@ -447,6 +447,31 @@ int dns_upstream_ask(struct dns_upstream *u, const struct dns_name *name,
 	u->njobs++;
 	job_ready(j, JOB_NEW);
 	return 0;
+}
+
+static void job_cancel(struct job *j)
+{
+	if (j->state == JOB_NEW || j->state == JOB_BLOCKED) {
+		job_free(j);
+		return;
+	}
+	/* The transport has it, or has just let go of it. */
+	list_del(&j->age);
+	j->fn = NULL;
+}
+
+void dns_upstream_cancel(struct dns_upstream *u, const void *arg)
+{
+	struct list *it, *tmp;
+
+	list_each(&u->by_age, it, tmp) {
+		struct job *j = container_of(it, struct job, age);
+
+		if (j->arg == arg) {
+			job_cancel(j);
+			return;
+		}
+	}
 }
 
 /* --- the whole ------------------------------------------------------------- */

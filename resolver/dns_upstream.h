@@ -57,6 +57,13 @@ NODISCARD int dns_upstream_ask(struct dns_upstream *u,
 			       const struct dns_name *name, uint16_t type,
 			       dns_upstream_fn *fn, void *arg);
 
+/**
+ * dns_upstream_cancel() - What was asked with @arg is asked no further
+ *
+ * It is not called back.  Nothing happens when it is not under way.
+ */
+void dns_upstream_cancel(struct dns_upstream *u, const void *arg);
+
 /* Open sockets, but for connections of TLS: 0 when nothing is in flight. */
 size_t dns_upstream_sockets(const struct dns_upstream *u);
 

@@ -7,11 +7,13 @@
  * Those who ask the same (tenant, name, type) at the same time share a flight:
  * one question to the world, many lookups that wait for it.  A lookup can be
  * cancelled at any time, from inside a call-back too; its flight goes on and
- * fills the cache.  An answer of the cache that is nearly over begins one for
- * nobody, before the next one has to wait.  A flight whose answer ends in a CNAME without addresses
- * and without an SOA record (a forwarder that does not follow) asks on for the
- * name at the end, until DNS_CHAIN_MAX links in all, or ASK_ON_MS are over: then
- * who waits is told so, however slowly each link is answered.
+ * fills the cache, unless its tenant was forgotten, since the policy changed or
+ * the run is over: then nothing is sent that nobody waits for.  An answer of
+ * the cache that is nearly over begins one for nobody, before the next one has
+ * to wait.  A flight whose answer ends in a CNAME without addresses and without
+ * an SOA record (a forwarder that does not follow) asks on for the name at the
+ * end, until DNS_CHAIN_MAX links in all, or ASK_ON_MS are over: then who waits
+ * is told so, however slowly each link is answered.
  *
  * Whoever serves the zone of an allowed name says what it is an alias of.  Of
  * addresses the class is judged by whoever asked; other records would be read
@@ -50,12 +52,15 @@ struct flight {
 	int64_t start_ms;
 	uint32_t ttl_s;		/* smallest so far */
 	bool renewal;		/* begun for nobody */
+	bool stale;		/* its tenant is forgotten */
+	bool landed;		/* it tells those that wait, and is over */
 	struct list lookups;
 };
 
 struct resolver_lookup {
 	struct list node;	/* alone once it was called or cancelled */
 	struct resolver *r;
+	struct flight *flight;
 	struct dns_budget *budget;
 	resolver_fn *fn;
 	void *arg;
@@ -109,6 +114,7 @@ static void lookup_free(struct resolver_lookup *l)
 /* Out of the table: whoever asks from now on does not meet it. */
 static void flight_land(struct flight *f)
 {
+	f->landed = true;
 	f->r->nrenewals -= f->renewal;
 	hash_remove(&f->r->flights, &f->node);
 	list_del(&f->all);
@@ -170,8 +176,9 @@ static void flight_end(struct flight *f, const struct resolver_answer *answer)
 	struct resolver *r = f->r;
 
 	clamped.ttl_s = dns_cache_life(answer->reason, answer->ttl_s);
-	dns_cache_put(r->cache, f->tenant, str_make(f->text, f->text_n),
-		      f->type, clock_mono_ms(), answer);
+	if (!f->stale)
+		dns_cache_put(r->cache, f->tenant, str_make(f->text, f->text_n),
+			      f->type, clock_mono_ms(), answer);
 	flight_land(f);
 	while (!list_empty(&f->lookups)) {
 		struct resolver_lookup *l = list_first(&f->lookups,
@@ -375,6 +382,7 @@ int resolver_start(struct resolver *r, const struct resolver_key *key,
 		return err;
 	}
 	l->r = r;
+	l->flight = f;
 	l->budget = key->asker.budget;
 	l->fn = fn;
 	l->arg = arg;
@@ -402,8 +410,37 @@ int resolver_lookup(struct resolver *r, const struct resolver_asker *asker,
 	return 1;
 }
 
+/* Of a flight that is stale: is there still a reason to ask? */
+static void flight_end_if_idle(struct flight *f)
+{
+	if (!f->stale || f->landed || !list_empty(&f->lookups))
+		return;
+	dns_upstream_cancel(f->r->up, f);
+	flight_land(f);
+	mem_free(f);
+}
+
 void resolver_cancel(struct resolver_lookup *l)
 {
-	if (l)
-		lookup_free(l);
+	struct flight *f;
+
+	if (!l)
+		return;
+	f = l->flight;
+	lookup_free(l);
+	flight_end_if_idle(f);
+}
+
+void resolver_forget(struct resolver *r, uint64_t tenant)
+{
+	struct list *it, *tmp;
+
+	list_each(&r->all, it, tmp) {
+		struct flight *f = container_of(it, struct flight, all);
+
+		if (f->tenant != tenant)
+			continue;
+		f->stale = true;
+		flight_end_if_idle(f);
+	}
 }

@@ -171,6 +171,14 @@ NODISCARD int resolver_start(struct resolver *r,
 			     void *arg, struct resolver_lookup **ret);
 void resolver_cancel(struct resolver_lookup *l);	/* NULL is fine */
 
+/**
+ * resolver_forget() - Nobody will ask in the name of @tenant any more
+ *
+ * What somebody waits for is still asked for as long as he does; else nothing
+ * more is sent, and nothing that comes is kept.
+ */
+void resolver_forget(struct resolver *r, uint64_t tenant);
+
 /* Is @name one that the world is asked about only where a rule allows it, and
  * never because a policy merely observes? */
 bool resolver_hides(struct str name);

@@ -102,6 +102,64 @@ static void a_name_that_policy_denies_by_now_is_not_asked_anew(void **state)
 	clock_test_set_ms(-1);
 }
 
+/* --- what nobody waits for any more ------------------------------------------ */
+
+static void ask_held(uint16_t type)
+{
+	struct msg m;
+
+	hold = true;
+	question(&m, "late.example.com", type, true);
+	assert_int_equal(send(client, m.p, m.n, 0), (ssize_t)m.n);
+	while (fake_count(upstream) == 0)
+		turn();
+}
+
+/* DNS-02: the server's silence would have it asked again. */
+static void a_question_that_is_denied_by_now_is_asked_no_further(void **state)
+{
+	struct ruleset *none = compile("[policy]\nname = none\n");
+	struct reply r;
+
+	(void)state;
+	ask_held(DNS_TYPE_A);
+	dns_door_set_rules(door, none, 7);
+	rules_unref(none);
+	receive(client, &r);
+	assert_int_equal(r.rcode, DNS_NXDOMAIN);
+	while (resolver_sockets(resolver) > 0)
+		turn();
+	turn_idle();
+	assert_int_equal(fake_count(upstream), 1);
+}
+
+static void a_run_that_is_over_asks_no_further(void **state)
+{
+	(void)state;
+	ask_held(DNS_TYPE_A);
+	dns_door_free(door);
+	door = NULL;
+	while (resolver_sockets(resolver) > 0)
+		turn();
+	turn_idle();
+	assert_int_equal(fake_count(upstream), 1);
+}
+
+static void what_a_new_policy_allows_too_is_still_asked_for(void **state)
+{
+	struct ruleset *same = compile(policy);
+	struct reply r;
+
+	(void)state;
+	ask_held(DNS_TYPE_A);
+	dns_door_set_rules(door, same, 7);
+	rules_unref(same);
+	hold = false;
+	receive(client, &r);
+	assert_int_equal(r.answers, 1);
+	assert_int_equal(fake_count(upstream), 2);
+}
+
 /* --- questions that come again ---------------------------------------------- */
 
 static void id_of_name(const char *name, char text[ID_TEXT_SIZE])
@@ -246,6 +304,9 @@ int main(void)
 		DOOR_TEST(a_name_in_use_is_asked_anew_before_it_runs_out),
 		DOOR_TEST(
 		 a_name_that_policy_denies_by_now_is_not_asked_anew),
+		DOOR_TEST(a_question_that_is_denied_by_now_is_asked_no_further),
+		DOOR_TEST(a_run_that_is_over_asks_no_further),
+		DOOR_TEST(what_a_new_policy_allows_too_is_still_asked_for),
 		DOOR_TEST(repeats_are_one_record_with_the_id_that_flows_name),
 		DOOR_TEST(the_doors_timer_tells_of_repeats),
 		DOOR_TEST(questions_that_waited_together_are_one_record),
