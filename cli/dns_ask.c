@@ -191,6 +191,9 @@ static const char *why_words(const struct dns_told *t)
 			"off' in [dns]",
 	};
 
+	if (is_ancestor(t) && t->j.reason == REASON_HOST_DENIED)
+		return "a deny rule has it; names below it are allowed, so "
+		       "that it is there and empty (RFC 8020)";
 	if (is_ancestor(t))
 		return "no rule allows this host; one allows a name below it, "
 		       "so that it is there and empty (RFC 8020)";

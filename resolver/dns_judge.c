@@ -49,6 +49,22 @@ static void judge_local(struct dns_judgement *j)
 	set(j, DNS_NXDOMAIN, REASON_HOST_NOT_ALLOWED);
 }
 
+/*
+ * DNS-09: is a name that a deny rule has above one that a wildcard allows?  A
+ * wildcard has every name below it, so that one stands for all.
+ */
+static bool leads_on(const struct ruleset *rules, struct str host, int64_t now)
+{
+	char text[DNS_TEXT_MAX + 1] = "_.";
+	struct rules_answer below;
+
+	if (host.n + 2 > DNS_TEXT_MAX)
+		return false;
+	memcpy(text + 2, host.p, host.n);
+	return rules_judge_name(rules, str_make(text, host.n + 2), now,
+				&below) == RULES_NAME_ALLOWED;
+}
+
 enum rules_name_verdict dns_judge_name(const struct ruleset *rules,
 				       struct str host, int64_t now,
 				       struct rules_answer *ret)
@@ -60,6 +76,9 @@ enum rules_name_verdict dns_judge_name(const struct ruleset *rules,
 		ret->would_deny = false;
 		v = RULES_NAME_DENIED;
 	}
+	if (v == RULES_NAME_DENIED && ret->reason == REASON_HOST_DENIED &&
+	    leads_on(rules, host, now))
+		v = RULES_NAME_ANCESTOR;
 	return v;
 }
 

@@ -55,7 +55,8 @@ enum dns_judge dns_judge(const struct dns_local_names *names,
  * dns_judge_name() - What does the policy say of a name that is not ours?
  *
  * As rules_judge_name(), but what leads to metadata services or stays inside is
- * not let through by a policy that merely observes.
+ * not let through by a policy that merely observes, and one that is denied is
+ * an ancestor where a wildcard allows what is below it.
  */
 enum rules_name_verdict dns_judge_name(const struct ruleset *rules,
 				       struct str host, int64_t now,

@@ -22,7 +22,7 @@ hosts = *.example.com
 reason = the site
 types = TXT
 [deny bad]
-hosts = bad.example.com
+hosts = bad.example.com worse.example.com *.worse.example.com
 [allow old]
 hosts = old.example.net
 reason = gone
@@ -54,6 +54,9 @@ TABLE = [
         "verdict": "deny", "reason": "host_not_allowed", "by": "policy",
         "rcode": "NOERROR", "ede": 15}),
     (["bad.example.com"], 1, {
+        "verdict": "deny", "reason": "host_denied", "by": "policy",
+        "rcode": "NOERROR", "ede": 15}),
+    (["worse.example.com"], 1, {
         "verdict": "deny", "reason": "host_denied", "by": "policy",
         "rcode": "NXDOMAIN", "ede": 15}),
     (["old.example.net"], 1, {"reason": "rule_expired", "by": "policy"}),

@@ -78,6 +78,14 @@ static void names_that_are_no_host_names_are_denied(void **state)
 	assert_int_equal(fake_count(upstream), 0);
 }
 
+static void set_policy(const char *text)
+{
+	struct ruleset *other = compile(text);
+
+	dns_door_set_rules(door, other, 77);
+	rules_unref(other);
+}
+
 static void dns_09_ancestors_of_allowed_names_exist(void **state)
 {
 	static const char *const ancestors[] = {
@@ -95,6 +103,25 @@ static void dns_09_ancestors_of_allowed_names_exist(void **state)
 	assert_int_equal(fake_count(upstream), 0);
 	ask(&r, "api.example.com", DNS_TYPE_A);
 	assert_int_equal(r.answers, 1);
+}
+
+/* What is below one that is denied may be allowed: NXDOMAIN would say it is not. */
+static void dns_09_a_denied_name_above_allowed_ones_exists(void **state)
+{
+	struct reply r;
+
+	(void)state;
+	set_policy("[allow a]\nhosts = *.wide.example.com\n"
+		   "addresses = 203.0.113.0/24\nreason = the lab\n"
+		   "[deny b]\nhosts = x.wide.example.com y.wide.example.com "
+		   "*.y.wide.example.com\n");
+	ask(&r, "x.wide.example.com", DNS_TYPE_A);
+	assert_no(&r, DNS_NOERROR, 15, "host_denied");
+	assert_int_equal(fake_count(upstream), 0);
+	ask(&r, "a.x.wide.example.com", DNS_TYPE_A);
+	assert_int_equal(r.answers, 1);
+	ask(&r, "y.wide.example.com", DNS_TYPE_A);
+	assert_no(&r, DNS_NXDOMAIN, 15, "host_denied");
 }
 
 static void dns_21_other_types_of_allowed_names_have_no_data(void **state)
@@ -558,14 +585,6 @@ static void ask_held(const char *name, uint16_t type, unsigned n)
 		turn();
 }
 
-static void set_policy(const char *text)
-{
-	struct ruleset *other = compile(text);
-
-	dns_door_set_rules(door, other, 77);
-	rules_unref(other);
-}
-
 /* Ancestors and other types stay empty: they are no denials of a name. */
 static void a_policy_may_have_denied_names_refused(void **state)
 {
@@ -714,6 +733,7 @@ int main(void)
 		DOOR_TEST(dns_02_a_denied_name_leads_to_no_packet),
 		DOOR_TEST(names_that_are_no_host_names_are_denied),
 		DOOR_TEST(dns_09_ancestors_of_allowed_names_exist),
+		DOOR_TEST(dns_09_a_denied_name_above_allowed_ones_exists),
 		DOOR_TEST(dns_21_other_types_of_allowed_names_have_no_data),
 		DOOR_TEST(questions_that_are_a_channel_are_refused),
 		DOOR_TEST(dns_30_local_names_are_answered_here),
