@@ -135,6 +135,26 @@ bool dns_name_text(const struct dns_name *name, char out[DNS_TEXT_MAX + 1],
 	return plain;
 }
 
+size_t dns_name_shown(const struct dns_name *name,
+		      char out[DNS_SHOWN_MAX + 1])
+{
+	size_t n = 0;
+
+	for (size_t at = 0; name->b[at]; at += (size_t)name->b[at] + 1) {
+		if (n)
+			out[n++] = '.';
+		for (size_t i = 1; i <= name->b[at]; i++) {
+			char c = (char)name->b[at + i];
+
+			if (c == '.' || c == '\\')
+				out[n++] = '\\';
+			out[n++] = c;
+		}
+	}
+	out[n] = '\0';
+	return n;
+}
+
 bool dns_name_eq(const struct dns_name *a, const struct dns_name *b)
 {
 	return a->n == b->n && memcmp(a->b, b->b, a->n) == 0;
@@ -212,11 +232,21 @@ int dns_record_read(const uint8_t *msg, size_t n, size_t *off,
 
 /* --- questions ----------------------------------------------------------- */
 
+static void question_set_text(struct dns_question *q)
+{
+	size_t n;
+
+	q->plain = dns_name_text(&q->name, q->text, &n);
+	if (!q->plain)
+		n = dns_name_shown(&q->name, q->text);
+	q->text_n = (uint16_t)n;
+}
+
 /* The question section; a name in it has nothing before it to point at. */
 static bool question_take(const uint8_t *msg, size_t n, size_t *off,
 			  struct dns_question *q)
 {
-	size_t next, text_n, name_n;
+	size_t next, name_n;
 
 	if (dns_name_read(msg, n, *off, &q->name, &next) != 0)
 		return false;
@@ -227,8 +257,7 @@ static bool question_take(const uint8_t *msg, size_t n, size_t *off,
 	memcpy(q->raw, msg + *off, q->raw_n);
 	q->type = dns_get16(msg + next);
 	q->klass = dns_get16(msg + next + 2);
-	q->plain = dns_name_text(&q->name, q->text, &text_n);
-	q->text_n = (uint8_t)text_n;
+	question_set_text(q);
 	q->has_question = true;
 	*off = next + 4;
 	return true;
@@ -331,15 +360,12 @@ enum dns_parse dns_question_parse(const uint8_t *msg, size_t n,
 void dns_question_about(const struct dns_name *name, uint16_t type,
 			struct dns_question *ret)
 {
-	size_t text_n;
-
 	memset(ret, 0, sizeof(*ret));
 	ret->has_question = true;
 	ret->type = type;
 	ret->klass = DNS_CLASS_IN;
 	ret->name = *name;
-	ret->plain = dns_name_text(name, ret->text, &text_n);
-	ret->text_n = (uint8_t)text_n;
+	question_set_text(ret);
 	ret->udp_size = DNS_PLAIN_SIZE;
 }
 

@@ -22,6 +22,7 @@
 #define DNS_HEADER_SIZE		12
 #define DNS_NAME_MAX		255	/* bytes on the wire, root included */
 #define DNS_TEXT_MAX		253	/* dotted, without the last dot */
+#define DNS_SHOWN_MAX		(2 * DNS_TEXT_MAX)
 #define DNS_JUMPS_MAX		128	/* compression pointers of one name */
 #define DNS_EXTRA_MAX		64	/* additional records of one question */
 #define DNS_EDNS_SIZE		1232	/* the most we send by UDP */
@@ -92,6 +93,15 @@ NODISCARD int dns_name_from_text(struct str text, struct dns_name *ret);
 bool dns_name_text(const struct dns_name *name, char out[DNS_TEXT_MAX + 1],
 		   size_t *ret_n);
 
+/**
+ * dns_name_shown() - The same for people: no two names have the same text
+ * @out:	a dot or a backslash in a label stands behind a backslash (RFC
+ *		1035 5.1); other bytes as they are
+ * Return: its length
+ */
+size_t dns_name_shown(const struct dns_name *name,
+		      char out[DNS_SHOWN_MAX + 1]);
+
 bool dns_name_eq(const struct dns_name *a, const struct dns_name *b);
 
 /* "A", "AAAA", "TYPE64" ... in any case.  Return: 0 or -EINVAL */
@@ -121,8 +131,8 @@ struct dns_question {
 	struct dns_name name;	/* lower case */
 	uint8_t raw[DNS_NAME_MAX + 4];	/* the question section as asked */
 	uint16_t raw_n;
-	char text[DNS_TEXT_MAX + 1];
-	uint8_t text_n;
+	char text[DNS_SHOWN_MAX + 1];	/* dns_name_shown() */
+	uint16_t text_n;
 	bool plain;		/* @text is exact (see dns_name_text()) */
 	bool edns;		/* an OPT was there: answer with one */
 	bool dnssec_ok;

@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	check(n >= DNS_HEADER_SIZE);
 	check(verdict != DNS_PARSE_OK || q.has_question);
 	if (q.has_question) {
-		check(strlen(q.text) <= q.text_n && q.text_n <= DNS_TEXT_MAX);
+		check(strlen(q.text) <= q.text_n && q.text_n <= DNS_SHOWN_MAX);
 		/* What is plain says exactly which name it is. */
 		if (q.plain)
 			check(dns_name_from_text(dns_question_text(&q),

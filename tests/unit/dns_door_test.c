@@ -70,6 +70,8 @@ static void names_that_are_no_host_names_are_denied(void **state)
 	m.p[12 + 4] = '.';	/* one label "api.example", then "com" */
 	exchange(&m, &r);
 	assert_no(&r, DNS_NXDOMAIN, 15, "host_not_allowed");
+	/* Nor does its record read like that of an allowed name. */
+	LAST("\"host\":\"api\\\\.example.com\"");
 	question(&m, "a.wide.example.com", DNS_TYPE_A, true);
 	m.p[13] = 0x1b;
 	exchange(&m, &r);
