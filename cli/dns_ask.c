@@ -182,7 +182,8 @@ static const char *why_words(const struct dns_told *t)
 			"or a mere channel: it is never answered",
 		[DNS_JUDGE_ROOT] = "the root is there, and has nothing to say",
 		[DNS_JUDGE_NO_HOST] = "no rule can allow it: a host's name has "
-			"labels of letters, digits, '-' and '_'",
+			"labels of letters, digits, '-' and '_', and is no "
+			"number",
 		[DNS_JUDGE_LOCAL] = "in this tree only the sandbox's own names "
 			"are there",
 		[DNS_JUDGE_TYPE_OFF] = "the name is allowed, records of this "
@@ -292,6 +293,41 @@ static size_t unknown(const struct ruleset *rs, const struct dns_ask *ask,
 		ret[n++] = "whether this machine has an IPv6 route: without "
 			   "one the answer is empty ('ipv6 = auto')";
 	return n;
+}
+
+/* What no host's name has, first of all; false: it is not about one byte. */
+static bool odd_byte(const struct dns_ask *ask, unsigned *ret)
+{
+	const struct dns_name *name = &ask->q.name;
+
+	for (size_t at = 0; name->b[at]; at += (size_t)name->b[at] + 1) {
+		for (size_t i = 1; i <= name->b[at]; i++) {
+			uint8_t c = name->b[at + i];
+
+			*ret = c;
+			if (!ascii_is_digit((char)c) && c != '-' && c != '_' &&
+			    !(c >= 'a' && c <= 'z'))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* It cannot be seen in the name's line when it could steer a terminal. */
+static int odd_row(const struct dns_ask *ask, const struct dns_told *t,
+		   struct buf *out)
+{
+	unsigned c;
+
+	if (t->by != DNS_JUDGE_NO_HOST || !odd_byte(ask, &c))
+		return 0;
+	if (c == ' ')
+		return buf_printf(out, "  odd       a blank\n");
+	if (c > ' ' && c < 0x7f)
+		return buf_printf(out, "  odd       '%c'\n", (char)c);
+	return buf_printf(out, "  odd       the byte 0x%02x, %s\n", c,
+			  c < 0x80 ? "a control character" :
+			  "of a letter above ASCII, or of none");
 }
 
 static bool has_letters_above_ascii(const struct dns_ask *ask)
@@ -448,7 +484,9 @@ int dns_told_text(const struct ruleset *rs, const struct dns_ask *ask,
 		e = rows(rs, ask, t, out);
 	if (e || !is_to_explain(t))
 		return e;
-	e = buf_printf(out, "  why       %s\n", why_words(t));
+	e = odd_row(ask, t, out);
+	if (!e)
+		e = buf_printf(out, "  why       %s\n", why_words(t));
 	return e ? e : needed_row(ask, t, out);
 }
 

@@ -138,7 +138,14 @@ def words(path):
              ["'types = MX' in a rule for this name, or in [dns]"]),
             (["198.18.1.1"], 1,
              ["answered here: as the run has it", "  unknown   "]),
-            (["a\x1bb.example"], 1, ["  name      a?b.example\n"])]:
+            (["bad.example.com"], 1, ["names below it are allowed"]),
+            (["a\x1bb.example"], 1, [
+                "  name      a?b.example\n",
+                "  odd       the byte 0x1b, a control character\n"]),
+            (["a b.example"], 1, ["  odd       a blank\n"]),
+            (["b@a.example"], 1, ["  odd       '@'\n"]),
+            (["w\u00eb.example"], 1, ["the byte 0xc3, of a letter"]),
+            (["1.2.3"], 1, ["and is no number"])]:
         done = run("explain", "--policy", path, *args)
         faults += ["%s: no %r in %s" % (args, text, done.stdout)
                    for text in wanted if text not in done.stdout]
