@@ -186,6 +186,29 @@ static size_t bytes_left(const struct load *l)
 	return used < RULES_TEXT_MAX ? RULES_TEXT_MAX - used : 0;
 }
 
+/* Why the policy itself could not be read, with what would do. */
+static const char *unread_words(int err)
+{
+	switch (-err) {
+	case ENOENT:
+		return "there is no such file: a policy is one as in "
+		       "penstock.ini(5), or a preset, by --preset NAME";
+	case EISDIR:
+		return "is a directory: name a policy file in it";
+	case EINVAL:
+		return "is neither a file nor a pipe; an empty file is the "
+		       "policy that allows nothing";
+	case EACCES:
+		return "you may not read it";
+	case EFBIG:
+		return "is larger than any policy may be (64 MiB)";
+	case ENODATA:
+		return "nobody wrote a policy into this pipe";
+	default:
+		return strerror(-err);
+	}
+}
+
 static void read_file(struct load *l, enum rules_source_kind kind,
 		      const char *path, struct str name, struct str word)
 {
@@ -202,8 +225,7 @@ static void read_file(struct load *l, enum rules_source_kind kind,
 	if (err == -ENOMEM)
 		l->err = err;
 	else if (err && kind == RULES_SOURCE_POLICY)
-		policy_fault(l, path, err == -EFBIG ? "is larger than any "
-			     "policy may be (64 MiB)" : strerror(-err));
+		policy_fault(l, path, unread_words(err));
 	else if (err == -EFBIG)
 		fault(l, word, "with '%s' the policy is larger than %u MiB",
 		      path, RULES_TEXT_MAX >> 20);

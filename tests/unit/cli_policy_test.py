@@ -63,7 +63,8 @@ def main():
         expect("of several files the worst decides",
                check("bad.ini", "good.ini"), 2, bad + good.stdout)
         expect("a file that cannot be read is told once", check("none.ini"), 2,
-               "none.ini: error: No such file or directory\n1 error\n")
+               "none.ini: error: there is no such file: a policy is one as in "
+       "penstock.ini(5), or a preset, by --preset NAME\n1 error\n")
         for i, (text, said) in enumerate(TOLD):
             with open("told.ini", "wb") as out:
                 out.write(text)

@@ -9,6 +9,8 @@ import tempfile
 PROGRAM = os.path.abspath(os.path.join(os.environ["top_builddir"],
                                        "cli/penstock"))
 GOOD = "[allow db]\nhosts = db.example.com\nports = 5432\n"
+NO_FILE = ("there is no such file: a policy is one as in penstock.ini(5), or a "
+           "preset, by --preset NAME")
 SERVICE = "[service]\nplug = /run/penstock/plug.sock\n"
 
 # words, exit status, what stderr is.
@@ -31,6 +33,12 @@ CASES = (
      "'-': standard output is the command's: name a file"),
     (("run", "--write-policy", "-", "--", "true"), 125, "penstock run: "
      "--write-policy '-': standard output is the command's: name a file"),
+    (("run", "--policy", "none.ini", "--", "true"), 125, "none.ini: error: " +
+     NO_FILE + "\npenstock: the policy is not valid; nothing was started"),
+    (("reload", "--run", "7f3a91", "--policy", "/dev/null"), 2, "/dev/null: "
+     "error: is neither a file nor a pipe; an empty file is the policy that "
+     "allows nothing\npenstock: the policy is not valid; the old one stays in "
+     "force"),
     (("flows",), 2, "penstock flows: give one of --run ID and FILE"),
     (("doctor", "x"), 2, "penstock doctor: 'x' is too much: "
      "it takes no argument"),
@@ -82,7 +90,7 @@ def options_anywhere():
          True),
         ("behind -- nothing is an option",
          run("policy", "check", "--", "--json").stdout.split("\n")[0],
-         "--json: error: No such file or directory"),
+         "--json: error: " + NO_FILE),
         ("the other words keep their order",
          [line.split('"host":"')[1].split('"')[0] for line in
           run(*verb, words[0], "a.example", "--json", "b.example", *option,

@@ -166,7 +166,9 @@ static void what_cannot_be_read_is_told_with_its_place(void **state)
 		const char *told;
 	} f[] = {
 		{ { .file = { { "x", "" } } },
-		  "dir/p.ini:0:0: error: No such file or directory" },
+		  "dir/p.ini:0:0: error: there is no such file: a policy is" },
+		{ { .file = { { "dir/p.ini", NULL } } },
+		  "dir/p.ini:0:0: error: you may not read it" },
 		{ { .file = { { "dir/p.ini", "[policy]\nname = x\n"
 				"include = a.ini  no.ini\n" },
 			      { "dir/a.ini", "" } } },
