@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "cli/opts.h"
 #include "proxy/ctl_proto.h"
+#include "resolver/resolver.h"
 #include "rules/rules.h"
 
 enum {
@@ -103,6 +104,8 @@ static const char *set_preset(struct run_opts *o, const char *value)
 
 static const char *set_dns(struct run_opts *o, const char *value)
 {
+	struct resolver_server server;
+	const char *why;
 	size_t n = 0;
 
 	while (o->dns[n])
@@ -111,6 +114,9 @@ static const char *set_dns(struct run_opts *o, const char *value)
 		return "too many";
 	if (!*value)
 		return "is empty";
+	/* penstockd says the same, but when half of the run is there. */
+	if (resolver_parse_server(str_from(value), &server, &why) < 0)
+		return why;
 	o->dns[n] = value;
 	return NULL;
 }

@@ -302,7 +302,8 @@ static void on_sockets(struct launch *l, const struct step *step,
 	}
 	l->result.tproxy = !h.flags;
 	e = handover_open(l->plug, l->spec, &h, l->err);
-	if (e)
+	/* One that has ended already is heard of next, with its reason. */
+	if (e && e != -EPIPE && e != -ECONNRESET)
 		launch_fail(l, e);
 	else
 		set_state(l, LAUNCH_PLUG);

@@ -3,8 +3,8 @@ check_PROGRAMS += %D%/cli_test
 TESTS += %D%/cli_test
 %C%_cli_test_SOURCES = %D%/cli_test.c
 %C%_cli_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
-%C%_cli_test_LDADD = cli/libcli.a netns-setup/libnetns.a audit/libaudit.a \
-	rules/librules.a base/libbase.a \
+%C%_cli_test_LDADD = cli/libcli.a netns-setup/libnetns.a \
+	resolver/libresolver.a audit/libaudit.a rules/librules.a base/libbase.a \
 	$(NETNS_LIBS) $(AUDIT_LIBS) $(RULES_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
 
 check_PROGRAMS += %D%/cli_connect_test

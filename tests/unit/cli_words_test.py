@@ -33,6 +33,9 @@ CASES = (
      "'-': standard output is the command's: name a file"),
     (("run", "--write-policy", "-", "--", "true"), 125, "penstock run: "
      "--write-policy '-': standard output is the command's: name a file"),
+    (("run", "--dns-server", "dns.example.net", "--", "true"), 125,
+     "penstock run: --dns-server 'dns.example.net': is no address (a name could "
+     "not be looked up)"),
     (("run", "--policy", "none.ini", "--", "true"), 125, "none.ini: error: " +
      NO_FILE + "\npenstock: the policy is not valid; nothing was started"),
     (("reload", "--run", "7f3a91", "--policy", "/dev/null"), 2, "/dev/null: "
