@@ -687,6 +687,7 @@ int main(int argc, char **argv)
 	if (d->opts.check) {
 		int err = upstreams_open(&d->upstreams);
 
+		service_warn_of_policies(&d->service);
 		upstreams_close(&d->upstreams);
 		service_done(&d->service);
 		return err < 0 ? 1 : 0;

@@ -4,6 +4,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -14,6 +16,7 @@
 #include "base/log.h"
 #include "proxy/plug_check.h"
 #include "proxy/service.h"
+#include "rules/rules_bundle.h"
 
 #define SERVICE_BACKLOG		128
 
@@ -121,6 +124,35 @@ int service_load_policies(struct service *s)
 	}
 	err = policies_read(dir, service_on_policy, s);
 	return err < 0 ? err : service_check_listens(s);
+}
+
+static void service_on_warning(void *arg, const struct rules_diag *diag)
+{
+	(void)arg;
+	if (diag->severity != RULES_WARNING)
+		return;
+	if (diag->line)
+		log_warn("%s:%u: %s", diag->file, diag->line, diag->message);
+	else
+		log_warn("%s: %s", diag->file, diag->message);
+}
+
+void service_warn_of_policies(const struct service *s)
+{
+	for (size_t i = 0; i < s->policies.n; i++) {
+		CLEANUP(rules_unrefp) struct ruleset *rules = NULL;
+		const struct policy *p = &s->policies.policy[i];
+		char path[PATH_MAX];
+		int n = snprintf(path, sizeof(path), "%s/%s" POLICIES_ENDING,
+				 s->config.policies, p->name);
+
+		if (n < 0 || (size_t)n >= sizeof(path))
+			continue;
+		/* It was compiled before: only memory could be missing now. */
+		if (rules_compile_text(p->text, path, service_on_warning, NULL,
+				       &rules) < 0)
+			log_warn("%s: out of memory", path);
+	}
 }
 
 /* --- the plug socket ---------------------------------------------------------------- */

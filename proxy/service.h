@@ -27,6 +27,8 @@ NODISCARD int service_load_policies(struct service *s);
 /* Bind and listen; a socket that nobody serves any more is replaced. @nworkers:
  * as of host_socks_open(). */
 NODISCARD int service_listen(struct service *s, size_t nworkers);
+/* Say on the log what is doubtful in them, as `penstock policy check` does. */
+void service_warn_of_policies(const struct service *s);
 void service_done(struct service *s);
 
 #endif /* PROXY_SERVICE_H */

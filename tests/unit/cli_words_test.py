@@ -8,7 +8,9 @@ import tempfile
 
 PROGRAM = os.path.abspath(os.path.join(os.environ["top_builddir"],
                                        "cli/penstock"))
+DAEMON = os.path.join(os.path.dirname(PROGRAM), "../proxy/penstockd")
 GOOD = "[allow db]\nhosts = db.example.com\nports = 5432\n"
+DOUBTFUL = GOOD + "[allow again]\nhosts = db.example.com\nports = 5432\n"
 NO_FILE = ("there is no such file: a policy is one as in penstock.ini(5), or a "
            "preset, by --preset NAME")
 SERVICE = "[service]\nplug = /run/penstock/plug.sock\n"
@@ -121,6 +123,28 @@ def helps():
     ]
 
 
+def service_check():
+    """penstockd --check says of the service's policies what policy check does."""
+    os.mkdir("policies")
+    with open("policies/web.ini", "w", encoding="ascii") as out:
+        out.write(DOUBTFUL)
+    with open("whole.ini", "w", encoding="ascii") as out:
+        out.write("[service]\nuser = nobody\n[plug]\nallow_named_uid = 1\n"
+                  "policies = %s/policies\n" % os.getcwd())
+    done = subprocess.run([DAEMON, "--check", "--config", "whole.ini"],
+                          capture_output=True, text=True, check=False)
+    web = os.getcwd() + "/policies/web.ini"
+    return [
+        ("a check of the service warns of its policies",
+         (done.returncode, done.stderr.count("\n"),
+          done.stderr.startswith("penstockd: warning: %s:4: " % web)),
+         (0, 1, True)),
+        ("in the words of policy check", done.stderr.split(": ")[3:],
+         run("policy", "check", web).stdout.splitlines(True)[0]
+         .split(": ")[2:]),
+    ]
+
+
 def main():
     results = []
     with tempfile.TemporaryDirectory() as where:
@@ -135,7 +159,7 @@ def main():
                             (code, line + "\n")))
         results.append(("nothing was written", sorted(os.listdir(".")),
                         ["good.ini", "service.ini"]))
-        results += options_anywhere() + helps()
+        results += options_anywhere() + helps() + service_check()
         done = run("flows", "--run", "7f3a91", XDG_STATE_HOME=where)
         if os.geteuid() == 0:
             line = ("/var/lib/penstock/runs/7f3a91/audit.jsonl; the runs of an "
