@@ -508,6 +508,12 @@ static void inside_a_connect_the_bytes_pick_among_the_names(void **state)
 		close(origin);
 		assert_string_equal(reason_word(kit_record(2 * i + 1)->reason),
 				    reason_word(cases[i].end));
+		/* The open could not know yet: the id joins them (LOG-08). */
+		assert_memory_equal(&kit_record(2 * i)->id,
+				    &kit_record(2 * i + 1)->id,
+				    sizeof(struct id));
+		assert_string_equal(kit_record(2 * i)->host.p,
+				    "both.example.org");
 		if (fine)
 			assert_string_equal(kit_record(2 * i + 1)->host.p,
 					    cases[i].sni);
