@@ -352,6 +352,23 @@ static int propose(const struct dns_told *t, struct buf *out)
 			  "reason = ...", t->host.p);
 }
 
+/* In the place of what is no name of a host. */
+static int needed_name_text(const struct dns_ask *ask, struct buf *out)
+{
+	struct str text = dns_question_text(&ask->q);
+
+	if (has_letters_above_ascii(ask))
+		return buf_printf(out, "the name as programs ask for it, with "
+				  "A-labels: 'xn--...'");
+	if (str_chr(text, ':') < text.n || str_chr(text, '/') < text.n)
+		return buf_printf(out, "the name alone; of a URL or a port it "
+				  "is 'penstock policy explain' that tells");
+	if (str_chr(text, '*') < text.n)
+		return buf_printf(out, "one name below it: no program asks for "
+				  "a wildcard");
+	return 0;
+}
+
 /* In lines; nothing when nothing would do. */
 static int needed_text(const struct dns_ask *ask, const struct dns_told *t,
 		       struct buf *out)
@@ -369,9 +386,8 @@ static int needed_text(const struct dns_ask *ask, const struct dns_told *t,
 	    t->j.local.kind == DNS_LOCAL_REVERSE)
 		return buf_printf(out, "a rule with this name among its "
 				  "'hosts', and 'types = PTR'");
-	if (t->by == DNS_JUDGE_NO_HOST && has_letters_above_ascii(ask))
-		return buf_printf(out, "the name as programs ask for it, with "
-				  "A-labels: 'xn--...'");
+	if (t->by == DNS_JUDGE_NO_HOST)
+		return needed_name_text(ask, out);
 	if (t->by != DNS_JUDGE_POLICY && t->by != DNS_JUDGE_WORLD)
 		return 0;
 	if (reason_of(t) != REASON_HOST_NOT_ALLOWED)

@@ -145,6 +145,9 @@ def words(path):
             (["a b.example"], 1, ["  odd       a blank\n"]),
             (["b@a.example"], 1, ["  odd       '@'\n"]),
             (["w\u00eb.example"], 1, ["the byte 0xc3, of a letter"]),
+            (["https://a.example/"], 1, ["  needed    the name alone; "]),
+            (["a.example:443"], 1, ["  needed    the name alone; "]),
+            (["*.example.com"], 1, ["  needed    one name below it"]),
             (["1.2.3"], 1, ["and is no number"])]:
         done = run("explain", "--policy", path, *args)
         faults += ["%s: no %r in %s" % (args, text, done.stdout)
