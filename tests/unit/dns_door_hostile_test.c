@@ -40,11 +40,13 @@ static void leading(void *arg, const struct fake_ask *ask)
 	fake_answer(ask, &r, 0);
 }
 
+#define PRIVATE_V6	"1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0." \
+			"0.0.0.0.0.d.f.ip6.arpa"
+
 static const char *const inside[] = {
 	"db.corp.internal", "metadata.google.internal", "printer.local",
 	"1.0.0.10.in-addr.arpa", "0-25.0.16.172.in-addr.arpa", "in-addr.arpa",
-	"1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.d.f."
-	"ip6.arpa", "localhost", "nas.home.arpa", "intranet",
+	PRIVATE_V6, "localhost", "nas.home.arpa", "intranet",
 };
 
 /* Who serves the zone of an allowed name does not choose what is read. */
