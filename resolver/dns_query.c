@@ -150,7 +150,10 @@ static void query_rejudge(struct dns_query *q)
 	if (v == RULES_NAME_ALLOWED && q->state == DQ_LOOKUP &&
 	    dns_query_type_is_open(q))
 		return;
-	resolver_cancel(q->lookup);
+	if (v == RULES_NAME_ALLOWED)
+		resolver_cancel(q->lookup);
+	else
+		resolver_abandon(q->lookup);
 	dns_query_wake(q);
 	q->result = (struct dns_result){ .internal = q->result.internal };
 	if (v == RULES_NAME_ALLOWED)

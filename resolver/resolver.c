@@ -431,6 +431,19 @@ void resolver_cancel(struct resolver_lookup *l)
 	flight_end_if_idle(f);
 }
 
+void resolver_abandon(struct resolver_lookup *l)
+{
+	struct flight *f;
+
+	if (!l)
+		return;
+	f = l->flight;
+	lookup_free(l);
+	/* Others who wait were judged for themselves. */
+	f->stale |= list_empty(&f->lookups);
+	flight_end_if_idle(f);
+}
+
 void resolver_forget(struct resolver *r, uint64_t tenant)
 {
 	struct list *it, *tmp;

@@ -171,6 +171,10 @@ NODISCARD int resolver_start(struct resolver *r,
 			     void *arg, struct resolver_lookup **ret);
 void resolver_cancel(struct resolver_lookup *l);	/* NULL is fine */
 
+/* The same, since it must not be asked for any more: when nobody else waits for it,
+ * nothing more is sent. */
+void resolver_abandon(struct resolver_lookup *l);
+
 /**
  * resolver_forget() - Nobody will ask in the name of @tenant any more
  *

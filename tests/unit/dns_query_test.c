@@ -116,14 +116,13 @@ static void ask_held(uint16_t type)
 }
 
 /* DNS-02: the server's silence would have it asked again. */
-static void a_question_that_is_denied_by_now_is_asked_no_further(void **state)
+static void assert_asked_no_further(uint64_t tenant)
 {
 	struct ruleset *none = compile("[policy]\nname = none\n");
 	struct reply r;
 
-	(void)state;
 	ask_held(DNS_TYPE_A);
-	dns_door_set_rules(door, none, 7);
+	dns_door_set_rules(door, none, tenant);
 	rules_unref(none);
 	receive(client, &r);
 	assert_int_equal(r.rcode, DNS_NXDOMAIN);
@@ -131,6 +130,19 @@ static void a_question_that_is_denied_by_now_is_asked_no_further(void **state)
 		turn();
 	turn_idle();
 	assert_int_equal(fake_count(upstream), 1);
+}
+
+static void a_question_that_is_denied_by_now_is_asked_no_further(void **state)
+{
+	(void)state;
+	assert_asked_no_further(7);
+}
+
+/* As when a rule expires: the policy is the same and says something else. */
+static void the_same_policy_may_deny_a_question_by_now(void **state)
+{
+	(void)state;
+	assert_asked_no_further(1);
 }
 
 static void a_run_that_is_over_asks_no_further(void **state)
@@ -305,6 +317,7 @@ int main(void)
 		DOOR_TEST(
 		 a_name_that_policy_denies_by_now_is_not_asked_anew),
 		DOOR_TEST(a_question_that_is_denied_by_now_is_asked_no_further),
+		DOOR_TEST(the_same_policy_may_deny_a_question_by_now),
 		DOOR_TEST(a_run_that_is_over_asks_no_further),
 		DOOR_TEST(what_a_new_policy_allows_too_is_still_asked_for),
 		DOOR_TEST(repeats_are_one_record_with_the_id_that_flows_name),
