@@ -21,7 +21,7 @@ static void limited(const char *limits)
 	int n = snprintf(text, sizeof(text), RULE "%s\n", limits);
 
 	assert_true(n > 0 && (size_t)n < sizeof(text));
-	reopen(text, 1 << 20, log_file());
+	open_with(text);
 }
 
 static void ask_nth(struct reply *r, const char *stem, unsigned i,
@@ -160,11 +160,6 @@ int main(void)
 		DOOR_TEST(questions_over_the_rate_fail_for_now),
 		DOOR_TEST(whole_names_of_rules_are_never_short),
 	};
-	int failed;
 
-	if (!door_lab_enter())
-		return 0;
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	door_lab_leave();
-	return failed;
+	return door_lab_run(tests, ARRAY_SIZE(tests));
 }

@@ -6,11 +6,6 @@
 
 #include <stdio.h>
 
-static void open_with(const char *text)
-{
-	reopen(text, 1 << 20, log_file());
-}
-
 /* --- aliases to what stays inside ------------------------------------------- */
 
 /* Every name that is asked for stands for @target; the records of that are
@@ -119,11 +114,6 @@ int main(void)
 		DOOR_TEST(nobody_is_asked_about_an_inner_name_for_an_alias),
 		DOOR_TEST(public_reverse_names_may_be_aliases_of_each_other),
 	};
-	int failed;
 
-	if (!door_lab_enter())
-		return 0;
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	door_lab_leave();
-	return failed;
+	return door_lab_run(tests, ARRAY_SIZE(tests));
 }

@@ -20,7 +20,7 @@ static void use(const char *ipv6)
 
 	assert_true(snprintf(text, sizeof(text), "%s[dns]\nipv6 = %s\n",
 			     policy, ipv6) < (int)sizeof(text));
-	reopen(text, 1 << 20, log_file());
+	open_with(text);
 	hosts = &here;
 }
 
@@ -125,11 +125,6 @@ int main(void)
 		IPV6_TEST(on_means_on_whatever_the_host_has),
 		IPV6_TEST(a_family_that_is_shut_keeps_no_name_alive),
 	};
-	int failed;
 
-	if (!door_lab_enter())
-		return 0;
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	door_lab_leave();
-	return failed;
+	return door_lab_run(tests, ARRAY_SIZE(tests));
 }

@@ -290,6 +290,11 @@ void reopen(const char *text, size_t names_budget, int record_fd)
 	open_door(text, names_budget, record_fd);
 }
 
+void open_with(const char *text)
+{
+	reopen(text, 1 << 20, log_file());
+}
+
 int log_file(void)
 {
 	fd_closep(&log_fd);
@@ -432,9 +437,30 @@ void receive(int fd, struct reply *r)
 	read_reply(r);
 }
 
+void tell(int fd, const struct msg *m)
+{
+	assert_int_equal(send(fd, m->p, m->n, 0), (ssize_t)m->n);
+}
+
+void ask_only(const char *name, unsigned type)
+{
+	struct msg m;
+
+	question(&m, name, type, true);
+	tell(client, &m);
+}
+
+void ask_held(const char *name, unsigned type, unsigned n)
+{
+	hold = true;
+	ask_only(name, type);
+	while (fake_count(upstream) < n)
+		turn();
+}
+
 void exchange(const struct msg *m, struct reply *r)
 {
-	assert_int_equal(send(client, m->p, m->n, 0), (ssize_t)m->n);
+	tell(client, m);
 	receive(client, r);
 	assert_memory_equal(r->m.p, m->p, 2);
 }
@@ -510,20 +536,19 @@ void assert_last(const char *const part[])
 
 /* --- the whole program ------------------------------------------------------ */
 
-bool door_lab_enter(void)
+int door_lab_run(const struct CMUnitTest *tests, size_t n)
 {
+	int failed;
+
 	if (!dns_lab_enter()) {
 		printf("1..0 # SKIP no user and network namespaces here\n");
-		return false;
+		return 0;
 	}
 	base = event_base_new();
 	assert_non_null(base);
 	assert_int_equal(audit_writer_new(&writer), 0);
-	return true;
-}
-
-void door_lab_leave(void)
-{
+	failed = _cmocka_run_group_tests("door", tests, n, NULL, NULL);
 	audit_writer_free(writer, 1000);
 	event_base_free(base);
+	return failed;
 }

@@ -42,8 +42,9 @@ extern bool hold;		/* the server keeps silent about "late" and the
 				 * A of "fail6" */
 extern uint16_t next_id;	/* of the next question */
 
-bool door_lab_enter(void);	/* false: said so, and nothing can be tried */
-void door_lab_leave(void);
+/* The whole of a test program: in namespaces of its own, skipped where there are
+ * none.  Return: what main() does */
+int door_lab_run(const struct CMUnitTest *tests, size_t n);
 int door_setup(void **state);
 int door_teardown(void **state);
 #define DOOR_TEST(fn) \
@@ -55,6 +56,8 @@ void zone(void *arg, const struct fake_ask *ask);
 struct ruleset *compile(const char *text);
 /* Another door in the place of this one. */
 void reopen(const char *text, size_t names_budget, int record_fd);
+/* The same with room for names, and records where records() looks. */
+void open_with(const char *text);
 int log_file(void);		/* where records() looks */
 int connected(int type, const char *to);
 
@@ -78,6 +81,11 @@ void turn(void);
 void turn_idle(void);
 void read_reply(struct reply *r);
 void receive(int fd, struct reply *r);
+void tell(int fd, const struct msg *m);		/* send it, whole */
+/* A question of the client's, whose answer the test takes or leaves. */
+void ask_only(const char *name, unsigned type);
+/* The same, to a server that holds its tongue, until it has had @n messages. */
+void ask_held(const char *name, unsigned type, unsigned n);
 void exchange(const struct msg *m, struct reply *r);
 void ask(struct reply *r, const char *name, unsigned type);
 

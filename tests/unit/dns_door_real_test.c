@@ -105,11 +105,9 @@ static void a_name_is_answered_with_its_own_addresses(void **state)
 static void dns_32_the_pin_is_there_before_the_reply(void **state)
 {
 	struct reply r;
-	struct msg m;
 
 	(void)state;
-	question(&m, "api.example.com", DNS_TYPE_A, true);
-	assert_int_equal(send(client, m.p, m.n, 0), (ssize_t)m.n);
+	ask_only("api.example.com", DNS_TYPE_A);
 	while (recv(client, r.m.p, 1, MSG_DONTWAIT | MSG_PEEK) < 0)
 		turn();
 	expect_pinned("203.0.113.7", "api.example.com");
@@ -298,15 +296,10 @@ static void another_way_to_answer_takes_nothing_back(void **state)
 static void a_question_that_waits_is_answered_the_new_way(void **state)
 {
 	struct reply r;
-	struct msg m;
 
 	(void)state;
 	use("synthetic", 1 << 20);
-	hold = true;
-	question(&m, "late.example.com", DNS_TYPE_A, true);
-	assert_int_equal(send(client, m.p, m.n, 0), (ssize_t)m.n);
-	while (fake_count(upstream) == 0)
-		turn();
+	ask_held("late.example.com", DNS_TYPE_A, 1);
 	change_answers("real");
 	hold = false;			/* the second attempt is answered */
 	receive(client, &r);
@@ -424,11 +417,6 @@ int main(void)
 		REAL_TEST(what_is_not_said_is_real_on_the_host),
 		REAL_TEST(who_may_not_ask_is_not_heard),
 	};
-	int failed;
 
-	if (!door_lab_enter())
-		return 0;
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	door_lab_leave();
-	return failed;
+	return door_lab_run(tests, ARRAY_SIZE(tests));
 }

@@ -68,7 +68,7 @@ static void dns_11_each_message_of_a_segment_is_judged(void **state)
 	stream_question(&s, "api.example.com", DNS_TYPE_A);
 	stream_question(&s, "denied.example.net", DNS_TYPE_A);
 	stream_question(&s, "v4.example.com", DNS_TYPE_A);
-	assert_int_equal(send(fd, s.p, s.n, 0), (ssize_t)s.n);
+	tell(fd, &s);
 	for (int i = 0; i < 3; i++) {
 		assert_true(stream_receive(fd, &r));
 		/* In any order, each as its policy says. */
@@ -119,7 +119,7 @@ static void dns_14_a_half_closed_client_gets_its_answers(void **state)
 	(void)state;
 	hold = true;
 	stream_question(&s, "late.example.com", DNS_TYPE_A);
-	assert_int_equal(send(fd, s.p, s.n, 0), (ssize_t)s.n);
+	tell(fd, &s);
 	assert_int_equal(shutdown(fd, SHUT_WR), 0);
 	while (fake_count(upstream) == 0)
 		turn();
@@ -141,7 +141,7 @@ static void dns_14_a_client_that_leaves_leaves_nothing_behind(void **state)
 	(void)state;
 	hold = true;
 	stream_question(&s, "late.example.com", DNS_TYPE_A);
-	assert_int_equal(send(fd, s.p, s.n, 0), (ssize_t)s.n);
+	tell(fd, &s);
 	while (fake_count(upstream) == 0)
 		turn();
 	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &now,
@@ -169,7 +169,7 @@ static void many_questions_on_one_stream_are_all_answered(void **state)
 		snprintf(name, sizeof(name), "n%u.wide.example.com", i);
 		stream_question(&s, name, DNS_TYPE_A);
 	}
-	assert_int_equal(send(fd, s.p, s.n, 0), (ssize_t)s.n);
+	tell(fd, &s);
 	for (unsigned i = 0; i < n; i++) {
 		assert_true(stream_receive(fd, &r));
 		assert_int_equal(r.answers, 1);
@@ -214,7 +214,7 @@ static void answers_are_not_lost_to_what_is_no_question(void **state)
 	memcpy(s.p + s.n, response, sizeof(response));
 	s.n += sizeof(response);
 	stream_question(&s, "v4.example.com", DNS_TYPE_A);
-	assert_int_equal(send(fd, s.p, s.n, 0), (ssize_t)s.n);
+	tell(fd, &s);
 	assert_true(stream_receive(fd, &r));
 	assert_addr(&r.addr, "127.0.0.1");
 	hold = false;
@@ -275,11 +275,11 @@ static void the_one_that_is_idle_for_longest_makes_room(void **state)
 	for (size_t i = 0; i < DNS_CONNS_MAX; i++)
 		assert_true(stream_receive(fd[i], &r));
 	/* The first is at work again, and the second has half a message. */
-	assert_int_equal(send(fd[0], s.p, s.n, 0), (ssize_t)s.n);
+	tell(fd[0], &s);
 	assert_true(stream_receive(fd[0], &r));
 	assert_int_equal(send(fd[1], s.p, 5, 0), 5);
 	more = connected(SOCK_STREAM, ASKED);
-	assert_int_equal(send(more, s.p, s.n, 0), (ssize_t)s.n);
+	tell(more, &s);
 	assert_true(stream_receive(more, &r));
 	assert_int_equal(door->nconns, DNS_CONNS_MAX);
 	assert_false(stream_receive(fd[2], &r));
@@ -299,7 +299,7 @@ static void dns_14_an_idle_client_is_sent_away(void **state)
 	door->tcp_idle_ms = 20;
 	fd = connected(SOCK_STREAM, ASKED);
 	stream_question(&s, "localhost", DNS_TYPE_A);
-	assert_int_equal(send(fd, s.p, s.n, 0), (ssize_t)s.n);
+	tell(fd, &s);
 	assert_true(stream_receive(fd, &r));
 	/* Half a message is no work. */
 	assert_int_equal(send(fd, s.p, 5, 0), 5);
@@ -309,7 +309,7 @@ static void dns_14_an_idle_client_is_sent_away(void **state)
 	busy = connected(SOCK_STREAM, ASKED);
 	s.n = 0;
 	stream_question(&s, "silent.example.com", DNS_TYPE_A);
-	assert_int_equal(send(busy, s.p, s.n, 0), (ssize_t)s.n);
+	tell(busy, &s);
 	assert_true(stream_receive(busy, &r));
 	assert_string_equal(r.why, "dns_timeout");
 	assert_false(stream_receive(busy, &r));
@@ -326,7 +326,7 @@ static void closing_ends_the_streams(void **state)
 	(void)state;
 	hold = true;
 	stream_question(&s, "late.example.com", DNS_TYPE_A);
-	assert_int_equal(send(fd, s.p, s.n, 0), (ssize_t)s.n);
+	tell(fd, &s);
 	while (fake_count(upstream) == 0)
 		turn();
 	dns_door_free(door);
@@ -405,7 +405,7 @@ static void clients_that_never_read_take_bounded_memory(void **state)
 	assert_true(door->nconns < DNS_CONNS_MAX);
 	honest = connected(SOCK_STREAM, ASKED);
 	stream_question(&s, "localhost", DNS_TYPE_A);
-	assert_int_equal(send(honest, s.p, s.n, 0), (ssize_t)s.n);
+	tell(honest, &s);
 	assert_true(stream_receive(honest, &r));
 	assert_int_equal(r.answers, 1);
 	close(honest);
@@ -431,11 +431,6 @@ int main(void)
 		DOOR_TEST(dns_14_an_idle_client_is_sent_away),
 		DOOR_TEST(closing_ends_the_streams),
 	};
-	int failed;
 
-	if (!door_lab_enter())
-		return 0;
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	door_lab_leave();
-	return failed;
+	return door_lab_run(tests, ARRAY_SIZE(tests));
 }
