@@ -73,6 +73,24 @@ static void dns_27_forged_answers_do_not_end_the_wait(void **state)
 	assert_int_equal(ip_addr_v4_bits(&r.addr[0]), HONEST_V4);
 }
 
+static void empty_first(void *arg, const struct fake_ask *ask)
+{
+	fake_send(ask, "", 0);
+	honest(arg, ask);
+}
+
+/* It is the end of no stream. */
+static void dns_27_an_empty_datagram_does_not_end_the_wait(void **state)
+{
+	struct result r;
+
+	(void)state;
+	use_one(empty_first, NULL);
+	lookup(&r, "api.example", RESOLVER_A);
+	assert_int_equal(r.reason, REASON_ALLOWED);
+	assert_int_equal(fake_count(first), 1);
+}
+
 /* By UDP what @arg says: wrong case, a cut or a malformed message. */
 enum lie { LIE_CASE, LIE_TC, LIE_MALFORMED };
 
@@ -529,6 +547,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(dns_27_forged_answers_do_not_end_the_wait),
+		T(dns_27_an_empty_datagram_does_not_end_the_wait),
 		T(dns_27_what_cannot_be_believed_is_asked_by_tcp),
 		T(dns_27_a_flood_neither_poisons_nor_denies),
 		T(dns_27_without_tcp_udp_is_asked_again),
