@@ -253,10 +253,10 @@ static void listen_say(const struct listen *l)
 	listen_say_where(&where, " http", l, SANDBOX_HTTP);
 	listen_say_where(&where, " socks", l, SANDBOX_SOCKS);
 	listen_say_where(&where, " dns", l, SANDBOX_DNS_UDP);
-	log_info("run %s: policy %s@sha256:%s,%.*s, for clients of %zu %s",
-		 l->run, rules_name(l->rules), rules_digest(l->rules),
-		 STR_ARG(buf_str(&where)), l->clients.n,
-		 l->c->nclients ? "ranges" : "loopback ranges");
+	log_info("run %s: policy %s@sha256:%s,%.*s, clients: %s", l->run,
+		 rules_name(l->rules), rules_digest(l->rules),
+		 STR_ARG(buf_str(&where)),
+		 l->c->nclients ? "as configured" : "of this host");
 }
 
 static void listen_on_placed(struct listen *l)

@@ -463,7 +463,8 @@ static void main_on_term(struct daemon *d)
 	d->draining = true;
 	plug_stop_listening(d->plug);
 	host_listens_drain(d->listens);
-	log_info("no new runs; %zu may go on for %lld s", plug_runs(d->plug),
+	log_info("nothing new; %zu runs and %zu listeners may go on for %lld s",
+		 plug_runs(d->plug), host_listens_left(d->listens),
 		 (long long)bound.tv_sec);
 	if (event_add(d->drain, &bound) < 0)
 		main_end_runs(d);
