@@ -166,7 +166,8 @@ lowerdir=/etc,upperdir=/mnt/etc/upper,workdir=/mnt/etc/work overlay /etc
                 "-addext", "basicConstraints=critical,CA:TRUE",
                 "-addext", "keyUsage=critical,keyCertSign")
         for name, alternatives in (
-                ("origin", "DNS:*.example.com,DNS:*.example.net,IP:%s,IP:%s"
+                ("origin", "DNS:*.example.com,DNS:*.example.net,"
+                 "DNS:*.clients.example.com,IP:%s,IP:%s"
                  % (names.WEB_V4, names.WEB_V6)),
                 ("dns", "DNS:%s,IP:%s,IP:%s"
                  % (names.DNS_NAME, names.DNS_V4, names.DNS_V6))):

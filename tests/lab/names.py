@@ -64,7 +64,10 @@ NAMES = {
 }
 
 # zone -> (A records, AAAA records) of every name below it, good for minutes.
-BELOW = {"wide.example.com": ([WEB_V4], [WEB_V6])}
+BELOW = {
+    "wide.example.com": ([WEB_V4], [WEB_V6]),
+    "clients.example.com": ([WEB_V4], [WEB_V6]),        # one of each client's own
+}
 
 # name -> target; chains end in NAMES, or never.
 CNAMES = {
