@@ -131,6 +131,17 @@ static bool flow_passes(const struct sandbox *s, const struct ruleset *rules,
 	       !(ret->protocol && ret->protocol->speech == SPEECH_TLS);
 }
 
+/* The proxy that the policy names for the flow, or NULL. */
+static struct str parent_of(const struct ruleset *rules,
+			    const struct rules_answer *answer)
+{
+	const char *file;
+	unsigned line;
+
+	return str_from(answer->parent ? answer->parent :
+			rules_default_parent(rules, &file, &line));
+}
+
 static bool is_wanted(const struct pooled *p, const struct conn *c,
 		      const struct conn_target *t)
 {
@@ -192,9 +203,12 @@ void conn_pool_rejudge(struct sandbox *s, enum reason why,
 	list_each(&s->pool, it, tmp) {
 		struct pooled *p = container_of(it, struct pooled, node);
 		struct ruleset *old = p->rules;
+		struct str parent = parent_of(old, &p->flow.answer);
 
 		p->rules = rules_ref(s->rules);
-		if (flow_passes(s, p->rules, &p->flow, &p->flow.answer)) {
+		/* What goes another way now was not opened by these rules. */
+		if (flow_passes(s, p->rules, &p->flow, &p->flow.answer) &&
+		    str_eq(parent, parent_of(p->rules, &p->flow.answer))) {
 			ret->kept++;
 		} else {
 			(void)!event_del(&p->silence);

@@ -328,6 +328,22 @@ static void another_policy_keeps_what_it_allows(void **state)
 	assert_string_equal(kit_record(3)->rule, "other");
 }
 
+static void another_policy_closes_what_goes_another_way(void **state)
+{
+	static const char parent[] =
+		"[policy]\nname = parent\n"
+		"[allow web]\nhosts = api.example.org\nparent = corp\n"
+		"addresses = 203.0.113.0/24\nreason = lab origins\n";
+	struct conn_rejudged what;
+
+	(void)state;
+	ask(API);
+	what = kit_set_policy(parent);
+	assert_int_equal(what.ended, 1);
+	assert_int_equal(kit.sandbox.npooled, 0);
+	lab_expect_reset(BASE, origin);
+}
+
 /* The rule for its address has ended, and no timer has said so yet; the name
  * itself is still allowed. */
 static void one_whose_address_is_refused_by_now_is_not_taken(void **state)
@@ -370,6 +386,7 @@ int main(void)
 		pool_unit(there_is_a_bound_and_the_oldest_goes),
 		pool_unit(another_policy_closes_what_it_does_not_allow),
 		pool_unit(another_policy_keeps_what_it_allows),
+		pool_unit(another_policy_closes_what_goes_another_way),
 		pool_unit(one_whose_address_is_refused_by_now_is_not_taken),
 	};
 
