@@ -22,6 +22,7 @@
 #include "proxy/conn_own.h"
 #include "proxy/dial.h"
 #include "proxy/forward.h"
+#include "proxy/parents.h"
 #include "proxy/worker.h"
 
 static enum reason http_target(const struct conn *c,
@@ -73,11 +74,19 @@ static bool net_is_alive(const struct conn *c)
 	return n > 0 || (n < 0 && errno == EAGAIN);
 }
 
+/* What the engine is to say on the connection that it is given. */
+static void tell_way(struct conn *c)
+{
+	forward_set_parent(c->forward, c->way.bare,
+			   c->way.bare ? c->way.parent->basic : STR_NONE);
+}
+
 static bool take_connected(struct conn *c, const struct conn_target *t)
 {
 	if (c->net < 0)
 		return false;
 	if (conn_target_eq(&c->target, t) && net_is_alive(c)) {
+		tell_way(c);
 		forward_dialed(c->forward, fd_take(&c->net));
 		return true;
 	}
@@ -92,6 +101,9 @@ static bool take_pooled(struct conn *c, const struct conn_target *t)
 
 	if (fd < 0)
 		return false;
+	c->way = (struct dial_way){ .parent = NULL };
+	c->parent_status = 0;
+	tell_way(c);
 	forward_dial_found(c->forward, fd);
 	return true;
 }
@@ -131,6 +143,7 @@ void conn_http_on_dialed(struct conn *c, const struct dial_result *r)
 	if (why == REASON_ALLOWED)
 		why = conn_judge_dialed(c);
 	if (why == REASON_ALLOWED) {
+		tell_way(c);
 		forward_dialed(c->forward, fd);
 		return;
 	}

@@ -17,12 +17,14 @@
  * first bytes than is being done.
  */
 static enum reason on_permit(void *arg, const struct ip_endpoint *dst,
+			     const struct dial_way *way,
 			     const struct rules_answer *answer)
 {
 	struct conn *c = arg;
 	enum rules_speech speech = conn_protocol(c, answer)->speech;
 
 	c->dst = *dst;
+	c->way = *way;
 	if (speech != c->speech && speech != SPEECH_OPAQUE)
 		return REASON_PROTOCOL_NOT_ALLOWED;
 	return conn_record_open(c, answer) == 0 ? REASON_ALLOWED :
@@ -73,6 +75,8 @@ static void on_dialed(void *arg, const struct dial_result *r)
 	c->dial = NULL;
 	if (r->dst.addr.family != IP_NONE)
 		c->dst = r->dst;
+	c->way = r->way;
+	c->parent_status = r->parent_status;
 	if (r->rule)
 		c->answer.rule = r->rule;
 	if (c->state == CONN_HTTP) {
@@ -102,6 +106,8 @@ int conn_dial_target(struct conn *c)
 		.base = w->base,
 		.resolver = w->resolver,
 		.rules = c->rules,
+		.parents = w->parents,
+		.http = c->state == CONN_HTTP || c->speech == SPEECH_HTTP,
 		.hosts = &w->hosts,
 		.doors = w->doors,
 		.asker = { c->s->tenant, c->s->budget },
@@ -119,6 +125,8 @@ int conn_dial_target(struct conn *c)
 	};
 
 	c->dst = (struct ip_endpoint){ .port = t->port };
+	c->way = (struct dial_way){ .parent = NULL };
+	c->parent_status = 0;
 	c->rules_changed = false;
 	return dial_start(&config, &c->dial);
 }

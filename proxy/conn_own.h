@@ -32,13 +32,12 @@
 #include "base/list.h"
 #include "base/reason.h"
 #include "proxy/conn.h"
+#include "proxy/dial.h"
 #include "proxy/sandbox.h"
 #include "proxy/socks.h"
 #include "rules/host_name.h"
 #include "rules/rules.h"
 
-struct dial;
-struct dial_result;
 struct forward;
 struct forward_target;
 struct name_pin;
@@ -106,6 +105,8 @@ struct conn_flow {
 	struct ip_endpoint asked;
 	struct conn_target target;
 	struct ip_endpoint dst;
+	struct dial_way way;
+	unsigned parent_status;
 	struct rules_answer answer;	/* borrows from the rules it is by */
 	int64_t began_ms;
 	uint64_t bytes_up, bytes_down;
@@ -140,6 +141,8 @@ struct conn {
 	struct ip_endpoint opener;	/* src in the flow_open */
 	bool recorded;			/* something was */
 	struct ip_endpoint dst;		/* dialled */
+	struct dial_way way;		/* and through which parent */
+	unsigned parent_status;		/* that it refused with, or 0 */
 	uint64_t base_up, base_down;	/* of the flow, before what counts now */
 	uint64_t bytes_up, bytes_down;
 	uint8_t sni_n;

@@ -22,6 +22,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "proxy/conn_own.h"
+#include "proxy/parents.h"
 #include "proxy/sock.h"
 #include "proxy/worker.h"
 
@@ -93,6 +94,9 @@ bool conn_pool_give(struct conn *c, int fd)
 	/* What was judged by a name's one address is not the name's. */
 	if (s->ending || !c->opened || c->target.alone || c->rules != s->rules)
 		return false;
+	/* What a parent makes of a connection is its own to say, each time. */
+	if (c->way.parent)
+		return false;
 	p = mem_new(sizeof(*p));
 	if (!p)
 		return false;
@@ -125,9 +129,12 @@ static bool flow_passes(const struct sandbox *s, const struct ruleset *rules,
 		.hosts = s->worker->hosts,
 		.now = clock_wall_s(),
 	};
+	const struct parent *parent;
 
 	rules_judge(rules, &q, ret);
 	return rules_passes(ret) &&
+	       parents_pick(s->worker->parents, ret->parent, q.host, q.addr,
+			    &parent) == 0 && !parent &&
 	       !(ret->protocol && ret->protocol->speech == SPEECH_TLS);
 }
 

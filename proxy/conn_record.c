@@ -14,6 +14,7 @@
 #include "audit/writer.h"
 #include "base/clock.h"
 #include "proxy/conn_own.h"
+#include "proxy/parents.h"
 
 static enum record_act act_of(const struct rules_answer *answer,
 			      enum reason why)
@@ -44,6 +45,8 @@ struct conn_flow conn_flow_of(const struct conn *c)
 		.asked = c->asked,
 		.target = c->target,
 		.dst = c->dst,
+		.way = c->way,
+		.parent_status = c->parent_status,
 		.answer = c->answer,
 		.began_ms = c->began_ms,
 		.bytes_up = c->bytes_up,
@@ -56,6 +59,16 @@ static const char *flow_protocol(const struct conn_flow *f)
 	if (f->answer.protocol)
 		return f->answer.protocol->name;
 	return rules_protocol_by_port(f->target.port)->name;
+}
+
+static void record_way(const struct dial_way *way, unsigned status,
+		       struct record *r)
+{
+	if (!way->parent)
+		return;
+	r->parent = way->parent->name;
+	r->resolved = way->there ? "parent" : "here";
+	r->parent_status = (int)status;
 }
 
 /* It borrows @f. */
@@ -81,6 +94,7 @@ static void record_fill(const struct conn_flow *f, enum record_event event,
 	};
 	if (ret->asked.family == IP_NONE)
 		ret->asked = f->target.wish;
+	record_way(&f->way, f->parent_status, ret);
 	ret->dst.port = f->target.port;
 	if (ret->dst.addr.family == IP_NONE)
 		ret->dst.addr = f->target.addr;
@@ -187,6 +201,7 @@ void conn_record_http(struct conn *c, struct record *r, bool of_flow)
 	if (of_flow && c->recorded) {
 		r->id = c->id;
 		r->dns = c->dns;
+		record_way(&c->way, c->parent_status, r);
 		if (r->dst.addr.family == IP_NONE)
 			r->dst.addr = c->dst.addr;
 	} else {

@@ -17,6 +17,9 @@
  *	RELAY			cut with a reset
  *	LISTEN, REFUSE		they hear of the policy that refused them
  *
+ * A flow that went through a parent proxy, or through none, goes on only where the
+ * rules would have it go that way again.
+ *
  * A tunnel whose first bytes nobody looked at cannot be known to be what a
  * rule demands that looks at them: it is not allowed by one.
  *
@@ -32,6 +35,7 @@
 #include "proxy/conn_own.h"
 #include "proxy/dial.h"
 #include "proxy/forward.h"
+#include "proxy/parents.h"
 #include "proxy/sock.h"
 #include "proxy/worker.h"
 
@@ -52,10 +56,22 @@ static bool ask(const struct conn *c, struct str host,
 		.port = c->target.port,
 		.hosts = c->s->worker->hosts,
 		.now = clock_wall_s(),
+		.unresolved = c->way.there && !addr,
 	};
 
 	rules_judge(c->rules, &q, ret);
 	return rules_passes(ret);
+}
+
+/* Would a flow that is connected go through the same parent, or none, again? */
+static bool way_passes(const struct conn *c, const struct ip_addr *addr)
+{
+	const struct parent *now;
+
+	return c->dial ||
+	       (parents_pick(c->s->worker->parents, c->answer.parent,
+			     host_name_str(&c->target.name), addr, &now) == 0 &&
+		now == c->way.parent);
 }
 
 /* The server name that was let through beside a literal. */
@@ -100,6 +116,8 @@ static enum reason judge_again(struct conn *c, const struct ip_addr *addr)
 		return c->answer.reason;
 	if (c->target.alone && !may_show_name(c) && !conn_names_unanimous(c))
 		return REASON_NAME_AMBIGUOUS;
+	if (!way_passes(c, addr))
+		return REASON_POLICY_RELOAD;
 	return sni_passes(c) ? REASON_ALLOWED : REASON_NAME_MISMATCH;
 }
 

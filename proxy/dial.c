@@ -22,64 +22,27 @@
  *   it finishes      the first one connected (the others are closed), nothing
  *   when             is left to try, or DIAL_DEADLINE_MS have passed
  *
- * The reason for a failure is the most useful one: what the network said of an
- * address that was tried, before what policy said of one that was not, before
- * what the resolver said.  An answer with no address that may be dialled is
- * therefore a refusal by policy and never looks like a DNS failure.
+ * The rule that permits an address may send it through a parent proxy
+ * (dial_way.c); the attempt is then the parent's to make (parent_dial.c), is raced
+ * like any other, and has no time of its own but the dial's.  Where the parent
+ * looks names up, there is one attempt, with the name, and no lookup.
+ *
+ * The reason for a failure is the most useful one: dial_why.c.
  */
-#include "base/clock.h"
-#include "proxy/dial.h"
+#include "proxy/dial_own.h"
 
 #include <errno.h>
 #include <event2/event.h>
-#include <event2/event_struct.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
 #include "base/fd.h"
 #include "base/mem.h"
-#include "proxy/own_doors.h"
+#include "proxy/parent_dial.h"
+#include "proxy/parents.h"
 #include "proxy/sock.h"
-#include "resolver/resolver.h"
-#include "rules/host_name.h"
 
 #define DIAL_MAGIC	0x4449414cu	/* "DIAL" */
-
-enum { V6, V4, FAMILIES };
-
-struct dial_queue {
-	enum reason reason;	/* of the lookup, once it is over */
-	bool over;		/* answered, failed, or never asked */
-	unsigned n, next;
-	struct resolver_lookup *lookup;
-	struct ip_addr addr[RESOLVER_ADDRS_MAX];
-};
-
-struct dial_attempt {
-	struct dial *dial;
-	int fd;			/* -1: free, or over */
-	struct ip_addr addr;
-	struct event ev;
-};
-
-struct dial {
-	uint32_t magic;
-	struct dial_config c;
-	struct host_name host;
-	struct dial_queue queue[FAMILIES];
-	unsigned turn;		/* family to take from next */
-	bool racing;		/* past the wait for answers */
-	bool permitted, finished;
-	unsigned nattempts, nopen;
-	enum reason net_reason;	/* best of the attempts; ALLOWED: none failed */
-	enum reason policy_reason;	/* of the first refused address */
-	struct ip_addr policy_addr;
-	const char *policy_rule;
-	struct dial_result result;
-	struct event deadline;	/* of the whole; then runs the end */
-	struct event next;	/* resolution delay, then attempt delay */
-	struct dial_attempt attempt[DIAL_ATTEMPTS_MAX];
-};
 
 static int arm(struct event *ev, unsigned ms)
 {
@@ -100,6 +63,20 @@ static void limits_fill(struct dial_limits *l)
 		l->resolution_ms = DIAL_RESOLUTION_MS;
 }
 
+static bool attempt_is_open(const struct dial_attempt *a)
+{
+	return a->fd >= 0 || a->via;
+}
+
+static void attempt_close(struct dial_attempt *a)
+{
+	if (a->fd >= 0)
+		(void)!event_del(&a->ev);
+	fd_closep(&a->fd);
+	parent_dial_cancel(a->via);
+	a->via = NULL;
+}
+
 static void dial_release(struct dial *d)
 {
 	unsigned i;
@@ -108,12 +85,8 @@ static void dial_release(struct dial *d)
 		resolver_cancel(d->queue[i].lookup);
 		d->queue[i].lookup = NULL;
 	}
-	for (i = 0; i < d->nattempts; i++) {
-		if (d->attempt[i].fd < 0)
-			continue;
-		(void)!event_del(&d->attempt[i].ev);
-		fd_closep(&d->attempt[i].fd);
-	}
+	for (i = 0; i < d->nattempts; i++)
+		attempt_close(&d->attempt[i]);
 	d->nopen = 0;
 	(void)!event_del(&d->next);
 }
@@ -130,66 +103,9 @@ static void dial_finish(struct dial *d, enum reason why)
 	event_active(&d->deadline, EV_TIMEOUT, 0);
 }
 
-/* --- why it failed -------------------------------------------------------------- */
-
-/* The more a reason says about the origin itself, the more it is worth. */
-static int net_rank(enum reason r)
-{
-	static const enum reason worth[] = {
-		REASON_CONNECT_UNREACHABLE, REASON_CONNECT_FAILED,
-		REASON_CONNECT_TIMEOUT, REASON_CONNECT_REFUSED,
-		REASON_MEMORY_EXCEEDED, REASON_DESCRIPTORS_EXCEEDED,
-	};
-	unsigned i;
-
-	for (i = 0; i < ARRAY_SIZE(worth); i++)
-		if (worth[i] == r)
-			return (int)i + 1;
-	return 0;
-}
-
-static void net_failed(struct dial *d, enum reason r)
-{
-	if (net_rank(r) > net_rank(d->net_reason))
-		d->net_reason = r;
-}
-
-static bool is_ours(enum reason r)
-{
-	return reason_info(r)->kind == REASON_LIMIT ||
-	       reason_info(r)->kind == REASON_POLICY;
-}
-
-static enum reason dns_reason(const struct dial *d)
-{
-	enum reason a = d->queue[V4].reason, aaaa = d->queue[V6].reason;
-
-	/* "No such name" is of the name; the rest may be one family's. */
-	if (a == REASON_DNS_NXDOMAIN || aaaa == REASON_DNS_NXDOMAIN)
-		return REASON_DNS_NXDOMAIN;
-	/* Nobody was asked, since the run is over its budget. */
-	if (is_ours(a) || is_ours(aaaa))
-		return is_ours(a) ? a : aaaa;
-	if (a == REASON_DNS_TLS_FAILED || aaaa == REASON_DNS_TLS_FAILED)
-		return REASON_DNS_TLS_FAILED;
-	if (a == REASON_DNS_TIMEOUT || aaaa == REASON_DNS_TIMEOUT)
-		return REASON_DNS_TIMEOUT;
-	if (a == REASON_DNS_FAILED || aaaa == REASON_DNS_FAILED)
-		return REASON_DNS_FAILED;
-	return REASON_DNS_NO_ADDRESS;
-}
-
 static void dial_fail(struct dial *d)
 {
-	if (d->net_reason != REASON_ALLOWED) {
-		dial_finish(d, d->net_reason);
-	} else if (d->policy_reason != REASON_ALLOWED) {
-		d->result.dst.addr = d->policy_addr;
-		d->result.rule = d->policy_rule;
-		dial_finish(d, d->policy_reason);
-	} else {
-		dial_finish(d, dns_reason(d));
-	}
+	dial_finish(d, dial_why(d));
 }
 
 /* --- attempts ------------------------------------------------------------------- */
@@ -218,47 +134,24 @@ static const struct ip_addr *queue_take(struct dial *d)
 	return &d->queue[f].addr[d->queue[f].next++];
 }
 
-static bool address_passes(struct dial *d, const struct ip_addr *addr,
-			   struct rules_answer *ret)
+/* Takes @fd. */
+static void dial_connected(struct dial *d, const struct dial_attempt *a,
+			   int fd)
 {
-	const struct rules_question q = {
-		.host = host_name_str(&d->host),
-		.addr = addr,
-		.port = d->c.port,
-		.hosts = *d->c.hosts,
-		.now = clock_wall_s(),
-	};
-
-	rules_judge(d->c.rules, &q, ret);
-	/* Whatever the rules say, and where they merely observe. */
-	if (own_doors_have(d->c.doors, q.hosts, addr, q.port))
-		*ret = (struct rules_answer){ .reason = REASON_ADDRESS_SELF };
-	if (rules_passes(ret))
-		return true;
-	if (d->policy_reason == REASON_ALLOWED) {
-		d->policy_reason = ret->reason;
-		d->policy_addr = *addr;
-		d->policy_rule = ret->rule;
-	}
-	return false;
-}
-
-static void dial_connected(struct dial *d, struct dial_attempt *a)
-{
-	(void)!event_del(&a->ev);
-	d->result.fd = fd_take(&a->fd);
+	d->result.fd = fd;
 	d->result.dst.addr = a->addr;
+	d->result.way = a->way;
 	dial_finish(d, REASON_ALLOWED);
 }
 
-static void attempt_over(struct dial_attempt *a, enum reason why)
+static void attempt_over(struct dial_attempt *a, enum reason why,
+			 unsigned status)
 {
 	struct dial *d = a->dial;
 
-	(void)!event_del(&a->ev);
-	fd_closep(&a->fd);
+	attempt_close(a);
 	d->nopen--;
-	net_failed(d, why);
+	dial_why_failed(d, why, status);
 }
 
 static void dial_next(struct dial *d);
@@ -276,19 +169,50 @@ static void attempt_cb(evutil_socket_t fd, short what, void *arg)
 	else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &n) == -1)
 		err = errno;
 	if (err == 0) {
-		dial_connected(d, a);
+		(void)!event_del(&a->ev);
+		dial_connected(d, a, fd_take(&a->fd));
 		return;
 	}
-	attempt_over(a, sock_connect_reason(err));
+	attempt_over(a, sock_connect_reason(err), 0);
 	dial_next(d);
 }
 
-/* Return: 0 when it is under way, else the errno of an attempt that failed
- * at once (a family without a route). */
-static int attempt_start(struct dial *d, const struct ip_addr *addr)
+static void on_parent(void *arg, const struct parent_dial_result *r)
 {
-	struct dial_attempt *a = &d->attempt[d->nattempts];
-	const struct ip_endpoint dst = { *addr, d->c.port };
+	struct dial_attempt *a = arg;
+	struct dial *d = a->dial;
+
+	REQUIRE(d->magic == DIAL_MAGIC);
+	a->via = NULL;
+	if (r->reason == REASON_ALLOWED) {
+		dial_connected(d, a, r->fd);
+		return;
+	}
+	attempt_over(a, r->reason, r->status);
+	dial_next(d);
+}
+
+/* As attempt_start(), through a parent. */
+static int attempt_start_via(struct dial *d, struct dial_attempt *a)
+{
+	const struct parent_dial_config config = {
+		.dial = &d->c,
+		.parent = a->way.parent,
+		.host = a->way.there ? host_name_str(&d->host) : STR_NONE,
+		.addr = a->addr,
+		.port = d->c.port,
+		.bare = a->way.bare,
+		.fn = on_parent,
+		.arg = a,
+	};
+
+	return -parent_dial_start(&config, &a->via);
+}
+
+/* As attempt_start(), straight to the address. */
+static int attempt_start_direct(struct dial *d, struct dial_attempt *a)
+{
+	const struct ip_endpoint dst = { a->addr, d->c.port };
 	struct sockaddr_storage ss;
 	socklen_t n = ip_endpoint_to_sockaddr(&dst, &ss);
 	CLEANUP(fd_closep) int fd = -1;
@@ -305,24 +229,48 @@ static int attempt_start(struct dial *d, const struct ip_addr *addr)
 	if (event_assign(&a->ev, d->c.base, fd, EV_WRITE, attempt_cb, a) ||
 	    arm(&a->ev, d->c.limits.connect_ms))
 		return ENOMEM;
-	a->dial = d;
-	a->addr = *addr;
 	a->fd = fd_take(&fd);
-	d->nattempts++;
-	d->nopen++;
 	return 0;
+}
+
+/**
+ * attempt_start() - One more
+ * @addr:	NULL: by name, through the parent of @way
+ * Return: 0 when it is under way, else the errno of one that failed at once (a
+ * family without a route)
+ */
+static int attempt_start(struct dial *d, const struct ip_addr *addr,
+			 const struct dial_way *way)
+{
+	struct dial_attempt *a = &d->attempt[d->nattempts];
+	int err;
+
+	*a = (struct dial_attempt){ .dial = d, .fd = -1, .way = *way };
+	if (addr)
+		a->addr = *addr;
+	a->way.bare = way->parent && way->parent->absolute && d->c.http;
+	err = way->parent ? attempt_start_via(d, a) :
+			    attempt_start_direct(d, a);
+	if (err == 0) {
+		d->nattempts++;
+		d->nopen++;
+	}
+	return err;
 }
 
 /* Ask the caller once, when the first address is known. */
 static bool dial_permit(struct dial *d, const struct ip_addr *addr,
+			const struct dial_way *way,
 			const struct rules_answer *answer)
 {
-	const struct ip_endpoint dst = { *addr, d->c.port };
+	struct ip_endpoint dst = { .port = d->c.port };
 	enum reason why;
 
-	if (d->permitted)
+	if (d->permitted || !d->c.permit)
 		return true;
-	why = d->c.permit(d->c.arg, &dst, answer);
+	if (addr)
+		dst.addr = *addr;
+	why = d->c.permit(d->c.arg, &dst, way, answer);
 	if (why != REASON_ALLOWED) {
 		dial_finish(d, why);
 		return false;
@@ -332,25 +280,38 @@ static bool dial_permit(struct dial *d, const struct ip_addr *addr,
 	return true;
 }
 
+/* @addr: as of attempt_start().  true: it is under way, or all is over. */
+static bool dial_try(struct dial *d, const struct ip_addr *addr)
+{
+	struct rules_answer answer;
+	struct dial_way way;
+	int err;
+
+	if (!dial_way_of(d, addr, &answer, &way))
+		return false;
+	if (!dial_permit(d, addr, &way, &answer))
+		return true;
+	if (addr)
+		d->result.dst.addr = *addr;
+	d->result.way = way;
+	err = attempt_start(d, addr, &way);
+	if (err == 0)
+		return true;
+	dial_why_failed(d, sock_connect_reason(err), 0);
+	return false;
+}
+
 /* Begin the next attempt that gets under way, or see that it is over. */
 static void dial_next(struct dial *d)
 {
 	const struct ip_addr *addr;
-	struct rules_answer answer;
-	int err;
 
 	while (d->nattempts < DIAL_ATTEMPTS_MAX && (addr = queue_take(d))) {
-		if (!address_passes(d, addr, &answer))
+		if (!dial_try(d, addr))
 			continue;
-		if (!dial_permit(d, addr, &answer))
-			return;
-		d->result.dst.addr = *addr;
-		err = attempt_start(d, addr);
-		if (err == 0) {
+		if (!d->finished)
 			(void)!arm(&d->next, d->c.limits.next_ms);
-			return;
-		}
-		net_failed(d, sock_connect_reason(err));
+		return;
 	}
 	(void)!event_del(&d->next);
 	if (d->nopen == 0 &&
@@ -367,6 +328,24 @@ static void next_cb(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 	dial_next(d);
 }
 
+static void dial_out_of_time(struct dial *d)
+{
+	unsigned i;
+
+	for (i = 0; i < d->nattempts; i++) {
+		if (d->attempt[i].via)
+			dial_why_failed(d, REASON_PARENT_TIMEOUT, 0);
+		else if (d->attempt[i].fd >= 0)
+			dial_why_failed(d, REASON_CONNECT_TIMEOUT, 0);
+	}
+	if (d->nopen > 0)
+		return;
+	if (!d->queue[V4].over)
+		d->queue[V4].reason = REASON_DNS_TIMEOUT;
+	else if (!d->queue[V6].over)
+		d->queue[V6].reason = REASON_DNS_TIMEOUT;
+}
+
 static void deadline_cb(evutil_socket_t fd UNUSED, short what UNUSED,
 			void *arg)
 {
@@ -377,12 +356,7 @@ static void deadline_cb(evutil_socket_t fd UNUSED, short what UNUSED,
 
 	REQUIRE(d->magic == DIAL_MAGIC);
 	if (!d->finished) {
-		if (d->nopen)
-			net_failed(d, REASON_CONNECT_TIMEOUT);
-		else if (!d->queue[V4].over)
-			d->queue[V4].reason = REASON_DNS_TIMEOUT;
-		else if (!d->queue[V6].over)
-			d->queue[V6].reason = REASON_DNS_TIMEOUT;
+		dial_out_of_time(d);
 		dial_fail(d);
 	}
 	result = d->result;
@@ -495,21 +469,21 @@ static void dial_addr(struct dial *d)
 	d->queue[f].n = 1;
 }
 
-/* Names that lead inside are not asked for because a policy merely observes. */
-static bool is_hidden(const struct dial *d)
-{
-	struct str host = host_name_str(&d->host);
-	struct rules_answer answer;
-
-	return resolver_hides(host) &&
-	       rules_judge_name(d->c.rules, host, clock_wall_s(), &answer) ==
-		       RULES_NAME_ALLOWED && answer.would_deny;
-}
-
 static void dial_nowhere(struct dial *d)
 {
-	d->policy_reason = REASON_HOST_NOT_ALLOWED;
+	dial_why_refused(d, REASON_HOST_NOT_ALLOWED, NULL, NULL);
 	d->queue[V4].over = d->queue[V6].over = true;
+}
+
+/* One attempt, and none but the parent asks for an address. */
+static void dial_by_name(struct dial *d)
+{
+	enum reason why = resolver_charge(&d->c.asker, host_name_str(&d->host));
+
+	d->queue[V4].over = d->queue[V6].over = true;
+	d->queue[V4].reason = d->queue[V6].reason = why;
+	if (why == REASON_ALLOWED)
+		(void)!dial_try(d, NULL);
 }
 
 /* Whom to try, or whom to ask. */
@@ -517,8 +491,12 @@ static void dial_fill(struct dial *d)
 {
 	bool alone = d->host.n == 0 || d->c.use == DIAL_ADDR_ALONE;
 
-	if (d->host.n > 0 && is_hidden(d)) {
+	if (d->host.n > 0 && dial_is_hidden(d)) {
 		dial_nowhere(d);
+		return;
+	}
+	if (!alone && dial_goes_by_name(d)) {
+		dial_by_name(d);
 		return;
 	}
 	if (alone || d->c.use == DIAL_ADDR_FIRST)
@@ -567,20 +545,40 @@ int dial_start(const struct dial_config *config, struct dial **ret)
 /* Connected, and the end only waits for its turn of the loop. */
 static void dial_rejudge_result(struct dial *d)
 {
+	const struct ip_addr *addr = d->result.way.there ? NULL :
+							    &d->result.dst.addr;
 	struct rules_answer answer;
+	struct dial_way way;
+	bool passes;
 
 	d->result.rule = NULL;
-	if (d->result.fd < 0 ||
-	    address_passes(d, &d->result.dst.addr, &answer))
+	if (d->result.fd < 0)
+		return;
+	passes = dial_way_of(d, addr, &answer, &way);
+	if (passes && way.parent == d->result.way.parent)
 		return;
 	fd_closep(&d->result.fd);
-	d->result.reason = answer.reason;
+	d->result.reason = passes ? REASON_POLICY_RELOAD : answer.reason;
 	d->result.rule = answer.rule;
+}
+
+/* It goes on under the rules as they are now, and the way that it went. */
+static bool attempt_passes(struct dial *d, const struct dial_attempt *a)
+{
+	const struct ip_addr *addr = a->way.there ? NULL : &a->addr;
+	struct rules_answer answer;
+	struct dial_way way;
+
+	if (!dial_way_of(d, addr, &answer, &way))
+		return false;
+	if (way.parent == a->way.parent)
+		return true;
+	dial_why_refused(d, REASON_POLICY_RELOAD, addr, answer.rule);
+	return false;
 }
 
 void dial_set_rules(struct dial *d, const struct ruleset *rules)
 {
-	struct rules_answer answer;
 	bool gave_up = false;
 	unsigned i;
 
@@ -594,10 +592,9 @@ void dial_set_rules(struct dial *d, const struct ruleset *rules)
 	for (i = 0; i < d->nattempts; i++) {
 		struct dial_attempt *a = &d->attempt[i];
 
-		if (a->fd < 0 || address_passes(d, &a->addr, &answer))
+		if (!attempt_is_open(a) || attempt_passes(d, a))
 			continue;
-		(void)!event_del(&a->ev);
-		fd_closep(&a->fd);
+		attempt_close(a);
 		d->nopen--;
 		gave_up = true;
 	}

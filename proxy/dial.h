@@ -21,6 +21,8 @@
 
 struct event_base;
 struct own_doors;
+struct parent;
+struct parents;
 
 #define DIAL_DEADLINE_MS	30000	/* for the whole */
 #define DIAL_CONNECT_MS		10000	/* for one attempt */
@@ -30,8 +32,17 @@ struct own_doors;
 
 struct dial;
 
+struct dial_way {
+	const struct parent *parent;	/* the proxy in between; NULL: none */
+	bool there;			/* it was given the name: no address of
+					 * the destination is known */
+	bool bare;			/* it was asked for nothing yet: each
+					 * request must say where it goes */
+};
+
 /**
  * dial_permit_fn - The first address that passed is about to be dialled
+ * @dst:	without an address where the name goes to a parent
  * @answer:	what the rules said of it; borrowed for the call
  *
  * Called at most once, maybe inside dial_start().  Here the caller records
@@ -39,6 +50,7 @@ struct dial;
  * Return: ALLOWED, or the reason to give up with
  */
 typedef enum reason dial_permit_fn(void *arg, const struct ip_endpoint *dst,
+				   const struct dial_way *way,
 				   const struct rules_answer *answer);
 
 struct dial_result {
@@ -47,6 +59,8 @@ struct dial_result {
 	/* Connected; else the last one tried; else one that was refused by the
 	 * rules; else family IP_NONE. */
 	struct ip_endpoint dst;
+	struct dial_way way;	/* of it */
+	unsigned parent_status;	/* that the parent refused with, or 0 */
 	const char *rule;	/* that decided, when the rules refused all */
 	bool permitted;		/* dial_permit_fn was called and said ALLOWED */
 };
@@ -70,7 +84,9 @@ enum dial_use {
 struct dial_config {
 	struct event_base *base;
 	struct resolver *resolver;
-	const struct ruleset *rules;		/* borrowed while it lasts */
+	const struct ruleset *rules;		/* borrowed while it lasts; NULL:
+						 * of a parent, nothing is judged */
+	const struct parents *parents;		/* or NULL: there are none */
 	const struct ip_hosts *const *hosts;	/* current snapshot; may hold NULL */
 	const struct own_doors *doors;	/* never dialled; NULL: none */
 	struct resolver_asker asker;
@@ -81,6 +97,7 @@ struct dial_config {
 	enum ip_family prefer;	/* which family first; IP_NONE: v6 */
 	bool v4_only;		/* the name's other addresses are not asked for */
 	uint16_t port;
+	bool http;		/* plain HTTP is to be spoken, request by request */
 	struct dial_limits limits;
 	dial_permit_fn *permit;
 	dial_fn *fn;

@@ -155,6 +155,12 @@ NODISCARD int forward_start(const struct forward_config *config,
 void forward_dialed(struct forward *f, int fd);
 void forward_dial_found(struct forward *f, int fd);	/* was used before */
 void forward_dial_failed(struct forward *f, enum reason why);
+/*
+ * Before forward_dialed(): the connection leads to a parent proxy, and each
+ * request says where it goes (absolute-form).
+ * @basic: credentials of ours for it, or empty; borrowed while it lasts
+ */
+void forward_set_parent(struct forward *f, bool absolute, struct str basic);
 
 /**
  * forward_cut() - End from outside (run ended, policy changed)

@@ -44,8 +44,8 @@ void forward_host_text(struct forward_exchange *x)
 }
 
 /* The canonical authority; an absent port means 80. */
-static int authority_text(const struct forward_exchange *x,
-			  char out[FORWARD_HOST_SIZE])
+int forward_authority(const struct forward_exchange *x,
+		      char out[FORWARD_HOST_SIZE])
 {
 	bool v6 = x->target.kind == HOST_ADDRESS &&
 		  x->target.addr.family == IP_V6;
@@ -346,7 +346,7 @@ static enum reason judge_request(struct forward *f, unsigned *ret_status)
 		why = judge(f, t.path);
 	if (why != REASON_ALLOWED)
 		return why;
-	n = authority_text(x, authority);
+	n = forward_authority(x, authority);
 	if (n < 0)
 		return REASON_INTERNAL_ERROR;
 	x->websocket = websocket_asked(&f->head, x->accept);

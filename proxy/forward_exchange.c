@@ -169,13 +169,18 @@ static void upload_broken(struct forward *f)
 
 void forward_send(struct forward *f)
 {
+	size_t before = f->net.out.n;
+	char to[FORWARD_HOST_SIZE];
+	int n = f->net_absolute ? forward_authority(&f->x, to) : 0;
+
 	f->net_whole = false;
 	forward_set_state(f, FORWARD_EXCHANGE);
-	if (buf_add_str(&f->net.out, buf_str(&f->request)) < 0) {
+	if (n < 0 || rewrite_hop(buf_str(&f->request), str_make(to, (size_t)n),
+				 f->net_basic, &f->net.out) < 0) {
 		origin_failed(f, REASON_MEMORY_EXCEEDED);
 		return;
 	}
-	f->x.bytes_up += f->request.n;
+	f->x.bytes_up += f->net.out.n - before;
 }
 
 /* An origin that takes no more may still have something to say: what comes
@@ -276,7 +281,9 @@ static void answer_head(struct forward *f)
 	unsigned status = f->head.status;
 
 	/* 407 is a proxy's to say: it would ask the client for what is ours. */
-	if (status == 407 ||
+	if (status == 407 && f->net_absolute)
+		origin_failed(f, REASON_PARENT_AUTH_FAILED);
+	else if (status == 407 ||
 	    (status == 101 && !(f->x.websocket &&
 				websocket_agreed(&f->head, f->x.accept))))
 		origin_failed(f, REASON_ORIGIN_PROTOCOL);

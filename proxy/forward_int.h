@@ -101,6 +101,8 @@ struct forward {
 
 	struct forward_half app, net;
 	struct forward_target net_target;
+	bool net_absolute;	/* a parent proxy, as of forward_set_parent() */
+	struct str net_basic;
 	bool net_keep;		/* the origin lets the connection go on */
 	bool net_reused;	/* this exchange is not its first */
 	bool net_whole;		/* no exchange is on it */
@@ -171,6 +173,9 @@ void forward_net_leave(struct forward *f, enum reason why);
 
 /* --- forward_admit.c ---------------------------------------------------------- */
 
+/* The canonical authority of its target; its length, or -EINVAL. */
+int forward_authority(const struct forward_exchange *x,
+		      char out[FORWARD_HOST_SIZE]);
 /* f->head is a request: judge it, then dial, exchange or refuse. */
 void forward_admit(struct forward *f);
 /* The target's name or address without port, for records and refusals. */

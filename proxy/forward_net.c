@@ -94,6 +94,12 @@ void forward_dialed(struct forward *f, int fd)
 	dial_result(f, fd, REASON_ALLOWED);
 }
 
+void forward_set_parent(struct forward *f, bool absolute, struct str basic)
+{
+	f->net_absolute = absolute;
+	f->net_basic = basic;
+}
+
 void forward_dial_found(struct forward *f, int fd)
 {
 	dial_result(f, fd, REASON_ALLOWED);

@@ -10,7 +10,10 @@ noinst_LIBRARIES += %D%/libproxy.a
 	%D%/conn_names.c %D%/conn_names.h \
 	%D%/conn_rejudge.c \
 	%D%/conn_socks.c %D%/conn_target.c %D%/conn_transparent.c \
-	%D%/dial.c %D%/dial.h \
+	%D%/dial.c %D%/dial.h %D%/dial_own.h \
+	%D%/dial_way.c %D%/dial_why.c \
+	%D%/parent_dial.c %D%/parent_dial.h \
+	%D%/parents.c %D%/parents.h %D%/parents_rules.c \
 	%D%/own_doors.c %D%/own_doors.h \
 	%D%/relay.c %D%/relay.h %D%/relay_pool.c %D%/relay_pool.h \
 	%D%/sock.c %D%/sock.h
@@ -76,6 +79,7 @@ sbin_PROGRAMS += %D%/penstockd
 	%D%/forward_admit.c %D%/forward_exchange.c %D%/forward_half.c \
 	%D%/forward_int.h %D%/forward_net.c \
 	%D%/rewrite.c %D%/rewrite.h \
+	%D%/parent_msg.c %D%/parent_msg.h \
 	%D%/http1.c %D%/http1.h %D%/http1_body.c %D%/http1_target.c \
 	%D%/refusal.c %D%/refusal.h \
 	%D%/sniff.c %D%/sniff.h \

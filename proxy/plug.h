@@ -22,6 +22,7 @@ struct audit_sink;
 struct audit_writer;
 struct conn_rejudged;
 struct event_base;
+struct parents;
 struct plug;
 struct plug_reload;
 struct plug_why;
@@ -45,6 +46,7 @@ struct plug_config {
 	/* NULL: private, whoever holds the connection may bring a policy. */
 	const struct config *service;
 	struct policies *policies;	/* the service's own; borrowed */
+	const struct parents *parents;	/* that policies may name; or NULL */
 	int log_fd;			/* the service's own log, or -1; borrowed */
 	/* The last run is gone; may free nothing. */
 	void (*on_idle)(void *arg);

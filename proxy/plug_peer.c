@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 
 #include "base/buf.h"
+#include "proxy/parents.h"
 #include "proxy/plug.h"
 #include "proxy/plug_check.h"
 #include "proxy/plug_peer.h"
@@ -123,16 +124,33 @@ int plug_compile(const char *name, struct str text, bool observe,
 	return 0;
 }
 
-static int plug_policy_by_fd(const struct plug_open *open, int fd,
-			     struct ruleset **ret, struct plug_why *why)
+int plug_suits(const struct parents *parents, const struct ruleset *rules,
+	       struct plug_why *why)
+{
+	char words[PARENTS_WHY_SIZE];
+
+	if (parents_suit(parents, rules, words))
+		return 0;
+	return plug_refuse(why, "%s", words);
+}
+
+int plug_peer_brought(const struct plug_config *config, int fd, uint32_t flags,
+		      struct ruleset **ret, struct plug_why *why)
 {
 	CLEANUP(buf_done) struct buf text = BUF_INIT(PLUG_POLICY_MAX);
+	CLEANUP(rules_unrefp) struct ruleset *rules = NULL;
 	int err = plug_read_policy(fd, &text, why);
 
+	if (err == 0)
+		err = plug_compile("policy", buf_str(&text),
+				   flags & PLUG_FLAG_OBSERVE, &rules, why);
+	if (err == 0)
+		err = plug_suits(config->parents, rules, why);
 	if (err < 0)
 		return err;
-	return plug_compile("policy", buf_str(&text),
-			    open->flags & PLUG_FLAG_OBSERVE, ret, why);
+	*ret = rules;
+	rules = NULL;
+	return 0;
 }
 
 int plug_peer_named(const struct policy *policy, uint32_t flags,
@@ -167,6 +185,6 @@ int plug_peer_policy(const struct plug_config *config,
 		return plug_refuse(why, "uid %u may name a policy of the service but not bring one or observe: name one, or be listed in allow_policy_uid",
 				   (unsigned)peer->uid);
 	if (fd >= 0)
-		return plug_policy_by_fd(open, fd, ret, why);
+		return plug_peer_brought(config, fd, open->flags, ret, why);
 	return plug_policy_by_name(config, open, ret, why);
 }

@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "proxy/ctl_proto.h"
 
+struct parents;
 struct plug_config;
 struct plug_why;
 struct policy;
@@ -43,8 +44,17 @@ NODISCARD int plug_peer_policy(const struct plug_config *config,
 NODISCARD int plug_peer_named(const struct policy *policy, uint32_t flags,
 			      struct ruleset **ret, struct plug_why *why);
 
+/* The same for one that a peer brings who may. */
+NODISCARD int plug_peer_brought(const struct plug_config *config, int fd,
+				uint32_t flags, struct ruleset **ret,
+				struct plug_why *why);
+
 /* Compile one text; each error becomes a line "NAME:LINE: ..." of @why. */
 NODISCARD int plug_compile(const char *name, struct str text, bool observe,
 			   struct ruleset **ret, struct plug_why *why);
+
+/* Are all parents that the policy names there?  -EPROTO with @why if not. */
+NODISCARD int plug_suits(const struct parents *parents,
+			 const struct ruleset *rules, struct plug_why *why);
 
 #endif /* PROXY_PLUG_PEER_H */

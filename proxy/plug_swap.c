@@ -209,17 +209,11 @@ static int swap_start(struct plug_conn *c, struct ruleset *rules,
 static int swap_compile(const struct plug_conn *c, int fd,
 			struct ruleset **ret, struct plug_why *why)
 {
-	CLEANUP(buf_done) struct buf text = BUF_INIT(PLUG_POLICY_MAX);
-	int err;
-
 	if (!c->peer.may_bring)
 		return plug_refuse(why, "uid %u may name a policy of the service but not bring one: be listed in allow_policy_uid",
 				   (unsigned)c->peer.uid);
-	err = plug_read_policy(fd, &text, why);
-	if (err < 0)
-		return err;
-	return plug_compile("policy", buf_str(&text),
-			    c->open.flags & PLUG_FLAG_OBSERVE, ret, why);
+	return plug_peer_brought(&c->plug->config, fd, c->open.flags, ret,
+				 why);
 }
 
 void plug_on_swap(struct plug_conn *c, struct str msg, int *fds, size_t nfds)

@@ -94,6 +94,8 @@ int policies_take(struct policies *ps, const struct policy_file *file,
 		return 0;
 	}
 	err = plug_compile(file->path, file->text, false, &rules, why);
+	if (err == 0)
+		err = plug_suits(ps->parents, rules, why);
 	if (err == 0 && !p)
 		err = policies_add(ps, file->name, &p, why);
 	if (err < 0)
@@ -119,7 +121,7 @@ void policies_done(struct policies *ps)
 		rules_unref(ps->policy[i].rules);
 	}
 	mem_free(ps->policy);
-	*ps = (struct policies){ NULL, 0 };
+	*ps = (struct policies){ .n = 0 };
 }
 
 /* --- their files ----------------------------------------------------------------- */

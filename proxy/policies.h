@@ -32,6 +32,7 @@ struct policy {
 struct policies {
 	struct policy *policy;
 	size_t n;
+	const struct parents *parents;	/* that they may name; NULL: none */
 };
 
 /* One file of the directory, as it was read. */

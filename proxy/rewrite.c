@@ -167,6 +167,35 @@ int rewrite_request(const struct http1_head *h,
 	return err;
 }
 
+int rewrite_hop(struct str head, struct str authority, struct str basic,
+		struct buf *out)
+{
+	size_t before = out->n;
+	struct str rest = head, method, line;
+	int err;
+
+	if (authority.n == 0)
+		return buf_add_str(out, head);
+	REQUIRE(str_cut(&rest, ' ', &method) && str_cut(&rest, '\n', &line));
+	err = buf_printf(out, "%.*s http://%.*s", STR_ARG(method),
+			 STR_ARG(authority));
+	/* RFC 9112 3.2.4: of "*" the authority alone is left. */
+	if (err == 0 && str_starts(line, STR("*")))
+		line = str_make(line.p + 1, line.n - 1);
+	if (err == 0)
+		err = buf_add_str(out, line);
+	if (err == 0)
+		err = buf_add_char(out, '\n');
+	if (err == 0 && basic.n)
+		err = buf_printf(out, "Proxy-Authorization: Basic %.*s\r\n",
+				 STR_ARG(basic));
+	if (err == 0)
+		err = buf_add_str(out, rest);
+	if (err < 0)
+		out->n = before;
+	return err;
+}
+
 /* --- answers ---------------------------------------------------------------- */
 
 enum http1_framing rewrite_framing(const struct http1_head *h, uint8_t minor)

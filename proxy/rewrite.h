@@ -17,7 +17,7 @@
 #include "proxy/http1.h"
 
 /* What a rewritten head may be longer than the one that came in. */
-#define REWRITE_EXTRA_MAX	1024
+#define REWRITE_EXTRA_MAX	2048
 /* Free bytes that rewrite_body() wants before it takes another piece: every
  * line of a body fits, whatever its limits let through. */
 #define REWRITE_ROOM_MIN	(HTTP1_TRAILERS_MAX + 64)
@@ -35,6 +35,17 @@ struct rewrite_request {
 NODISCARD int rewrite_request(const struct http1_head *h,
 			      const struct rewrite_request *how,
 			      struct buf *out);
+
+/**
+ * rewrite_hop() - A head of rewrite_request(), for whoever is the next hop
+ * @authority:	of a parent proxy: where it goes, so that the target becomes
+ *		http://AUTHORITY/PATH; empty: the origin, as it stands
+ * @basic:	credentials of ours for the parent, or empty
+ *
+ * 0, -ENOSPC or -ENOMEM; on failure @out is as before.
+ */
+NODISCARD int rewrite_hop(struct str head, struct str authority,
+			  struct str basic, struct buf *out);
 
 struct rewrite_answer {
 	uint8_t minor;			/* HTTP/1.minor of the client */

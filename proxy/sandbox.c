@@ -22,6 +22,7 @@
 #include "proxy/conn.h"
 #include "proxy/listener.h"
 #include "proxy/nflog.h"
+#include "proxy/parents.h"
 #include "proxy/sandbox.h"
 #include "proxy/strangers.h"
 #include "proxy/worker.h"
@@ -85,6 +86,14 @@ bool sandbox_admits(struct sandbox *s, const struct ip_endpoint *src,
 	return false;
 }
 
+static bool sandbox_resolves_elsewhere(void *arg, const struct ruleset *rules,
+				       struct str name)
+{
+	const struct worker *w = arg;
+
+	return parents_resolve(w->parents, rules, name, clock_wall_s());
+}
+
 static int sandbox_open_dns(struct sandbox *s, struct sandbox_config *config)
 {
 	int udp[SANDBOX_FDS_MAX], tcp[SANDBOX_FDS_MAX];
@@ -102,6 +111,8 @@ static int sandbox_open_dns(struct sandbox *s, struct sandbox_config *config)
 		.hosts = &s->worker->hosts,
 		.tenant = s->tenant,
 		.budget = s->budget,
+		.elsewhere = sandbox_resolves_elsewhere,
+		.elsewhere_arg = s->worker,
 		.hostname = config->hostname ? config->hostname : "",
 		.nonce = config->nonce ? config->nonce : "",
 		.real = s->clients,

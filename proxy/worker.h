@@ -19,6 +19,7 @@
 struct event;
 struct event_base;
 struct own_doors;
+struct parents;
 struct relay_pool;
 struct resolver;
 
@@ -28,6 +29,7 @@ struct worker {
 	struct resolver *resolver;
 	const struct own_doors *doors;	/* where we listen; or NULL */
 	const struct ip_hosts *hosts;	/* current snapshot; replaced, never changed */
+	const struct parents *parents;	/* the daemon's; NULL: none */
 	struct list sandboxes;		/* struct sandbox.node */
 	struct list dead;		/* struct conn.dead: reclaimed after the turn */
 	struct event *reclaim;		/* active while @dead has something */

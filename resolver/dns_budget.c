@@ -388,6 +388,12 @@ bool dns_budget_renew(struct dns_budget *b, struct str name)
 	       take_token(b, clock_mono_ms());
 }
 
+enum reason resolver_charge(const struct resolver_asker *asker,
+			    struct str name)
+{
+	return dns_budget_ask(asker->budget, name, true);
+}
+
 enum reason dns_budget_ask(struct dns_budget *b, struct str name, bool leaves)
 {
 	struct dns_budget_ask ask = { .name = name, .leaves = leaves };

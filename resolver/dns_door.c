@@ -65,6 +65,8 @@ static struct dns_door *door_alloc(const struct dns_door_config *config)
 	d->clients = config->clients;
 	d->on_stranger = config->on_stranger;
 	d->arg = config->arg;
+	d->elsewhere = config->elsewhere;
+	d->elsewhere_arg = config->elsewhere_arg;
 	d->asker.tenant = config->tenant;
 	d->asker.budget = config->budget;
 	d->tcp_idle_ms = DNS_TCP_IDLE_MS;

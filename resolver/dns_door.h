@@ -56,6 +56,9 @@ struct dns_door {
 	struct audit_sink *sink;
 	const struct ip_hosts *const *hosts;
 	struct resolver_asker asker;
+	bool (*elsewhere)(void *arg, const struct ruleset *rules,
+			  struct str name);
+	void *elsewhere_arg;
 	struct dns_name hostname;	/* .n 0: none */
 	struct host_name self_test;	/* the nonce's whole name; .n 0: none */
 	bool real;			/* answers, where the policy does not say */

@@ -8,6 +8,8 @@
  *	synthetic	the name's own stand-in address, of the name map
  *	real		all that are left, pinned under the name that was asked
  *
+ * and where the name is for a parent proxy to look up, its stand-in address
+ * without any question: what is not known cannot be given.  Otherwise it is
  * as [dns] answers has it; where it says nothing, a door in a sealed sandbox is
  * synthetic, one on an address of the host real.  Either is remembered before
  * the reply leaves, so that a program that connects at once is known (DNS-32),
@@ -125,6 +127,20 @@ void dns_query_give(struct dns_query *q, const struct resolver_answer *a)
 	else
 		err = give_synthetic(q);
 	if (err)
+		dns_query_deny_given(q, err);
+	else
+		dns_query_allow(q, REASON_ALLOWED);
+}
+
+/* Clients elsewhere have no way to an address of a sandbox: a name like this is
+ * for them to ask a proxy of ours for. */
+void dns_query_give_stand_in(struct dns_query *q)
+{
+	int err = q->door->clients ? 0 : give_synthetic(q);
+
+	if (q->door->clients)
+		dns_query_allow(q, REASON_DNS_NO_ADDRESS);
+	else if (err)
 		dns_query_deny_given(q, err);
 	else
 		dns_query_allow(q, REASON_ALLOWED);

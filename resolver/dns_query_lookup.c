@@ -207,6 +207,17 @@ static void query_answer_fn(void *arg, const struct resolver_answer *a)
 	dns_query_run(q);
 }
 
+/* Other types than addresses are asked for here, where a rule opens them. */
+static bool is_elsewhere(const struct dns_query *q)
+{
+	const struct dns_door *d = q->door;
+
+	return d->elsewhere &&
+	       (q->q.type == DNS_TYPE_A || q->q.type == DNS_TYPE_AAAA) &&
+	       d->elsewhere(d->elsewhere_arg, d->rules,
+			    host_name_str(&q->host));
+}
+
 void dns_query_resolve(struct dns_query *q)
 {
 	struct resolver_answer now;
@@ -215,6 +226,10 @@ void dns_query_resolve(struct dns_query *q)
 	/* The record comes before the packet, so it must be possible. */
 	if (!audit_ok(q->door->sink)) {
 		dns_query_deny(q, DNS_SERVFAIL, REASON_AUDIT_UNAVAILABLE);
+		return;
+	}
+	if (is_elsewhere(q)) {
+		dns_query_give_stand_in(q);
 		return;
 	}
 	dns_query_set_state(q, DQ_LOOKUP);

@@ -122,6 +122,8 @@ bool dns_query_any_passes(const struct dns_query *q,
 			  enum reason *ret_why);
 /* Some address passed: to DQ_REPLY with what the name is given. */
 void dns_query_give(struct dns_query *q, const struct resolver_answer *a);
+/* The same, where nobody here is to know its addresses. */
+void dns_query_give_stand_in(struct dns_query *q);
 /*
  * Hints of SVCB and HTTPS: may the name be answered with this one?  Those that
  * may are put into the door's @given, and pinned together: 0 or -errno.

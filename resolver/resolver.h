@@ -207,6 +207,14 @@ void dns_budget_free(struct dns_budget *b);	/* NULL is fine */
  * a quarantine of runs is to go by.
  */
 uint64_t dns_budget_refused(const struct dns_budget *b);
+/**
+ * resolver_charge() - A name leaves by another way than a lookup
+ *
+ * To a proxy that looks it up: that tells the world as much.
+ * Return: ALLOWED, or why the run may not say it
+ */
+enum reason resolver_charge(const struct resolver_asker *asker,
+			    struct str name);
 /* Why the last question that it refused was. */
 enum reason dns_budget_why(const struct dns_budget *b);
 
@@ -236,6 +244,14 @@ struct dns_door_config {
 	const struct ip_nets *clients;
 	dns_stranger_fn *on_stranger;
 	void *arg;
+	/*
+	 * Is the name for somebody else to look up, as these rules have it?
+	 * Then nobody is asked for its addresses: it is given one that stands
+	 * for it at once, whether it exists or not.  NULL: no name is.
+	 */
+	bool (*elsewhere)(void *arg, const struct ruleset *rules,
+			  struct str name);
+	void *elsewhere_arg;
 	const char *nonce;		/* "<nonce>.penstock.invalid" is answered with
 					 * DNS_SELF_TEST_A / _AAAA; marked internal */
 };

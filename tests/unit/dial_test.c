@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "proxy/dial.h"
+#include "proxy/parents.h"
 #include "resolver/resolver.h"
 #include "tests/unit/proxy_lab.h"
 
@@ -32,16 +33,18 @@ static struct event_base *base;
 /* --- the rules -------------------------------------------------------------- */
 
 static bool observing;
+static const char *parent_word;		/* what the rules say of parents */
 
 /* Private and metadata addresses are refused, the rest passes. */
 void rules_judge(const struct ruleset *rs, const struct rules_question *q,
 		 struct rules_answer *ret)
 {
 	(void)rs;
-	assert_non_null(q->addr);
 	assert_int_equal(q->port, PORT);
-	*ret = (struct rules_answer){ .rule = "lab" };
-	if (q->addr->family == IP_V4 && q->addr->b[0] == 10)
+	*ret = (struct rules_answer){ .rule = "lab", .parent = parent_word };
+	if (!q->addr)
+		assert_non_null(parent_word);
+	else if (q->addr->family == IP_V4 && q->addr->b[0] == 10)
 		ret->reason = REASON_ADDRESS_PRIVATE;
 	else if (q->addr->family == IP_V4 && q->addr->b[0] == 169)
 		ret->reason = REASON_ADDRESS_METADATA;
@@ -49,6 +52,15 @@ void rules_judge(const struct ruleset *rs, const struct rules_question *q,
 		ret->reason = REASON_HOST_NOT_ALLOWED;
 		ret->would_deny = true;
 	}
+}
+
+enum reason resolver_charge(const struct resolver_asker *asker,
+			    struct str name)
+{
+	(void)asker;
+	(void)name;
+	fail();
+	return REASON_INTERNAL_ERROR;
 }
 
 enum rules_name_verdict rules_judge_name(const struct ruleset *rs,
@@ -73,7 +85,7 @@ struct resolver_lookup {
 struct known {
 	bool now;		/* in the cache */
 	struct resolver_answer answer;
-	struct ip_addr addr[4];
+	struct ip_addr addr[8];
 };
 
 static struct resolver_lookup lookup_a, lookup_aaaa;
@@ -157,15 +169,18 @@ static struct {
 	unsigned permits;
 	enum reason permit_with;
 	bool permit_would_deny;
+	const struct parent *permit_parent;
 	struct ip_endpoint permitted;
 	bool over;
 	struct dial_result result;
 } got;
 
 static enum reason permit(void *arg, const struct ip_endpoint *dst,
+			  const struct dial_way *way,
 			  const struct rules_answer *a)
 {
 	assert_ptr_equal(arg, &got);
+	got.permit_parent = way->parent;
 	got.permits++;
 	got.permitted = *dst;
 	got.permit_would_deny = a->would_deny;
@@ -186,6 +201,7 @@ static struct dial_config named(void)
 
 	return (struct dial_config){
 		.base = base, .hosts = &no_hosts, .asker.tenant = 7,
+		.rules = (const struct ruleset *)&got,	/* never looked into */
 		.host = STR("api.example.org"), .port = PORT,
 		.permit = permit, .fn = over, .arg = &got,
 	};
@@ -256,6 +272,7 @@ static int setup(void **state)
 	memset(&got, 0, sizeof(got));
 	lookup_a.open = lookup_aaaa.open = false;
 	cache_a.now = cache_aaaa.now = observing = hidden = false;
+	parent_word = NULL;
 	base = event_base_new();
 	fds_before = lab_open_fds();
 	return !base;
@@ -395,6 +412,70 @@ static void an_answer_of_refused_addresses_is_policy_not_dns(void **state)
 	assert_string_equal(got.result.rule, "lab");
 	assert_int_equal(got.permits, 0);
 	assert_false(got.result.permitted);
+}
+
+/* Eight of each family, as many as a dial tries: the last one of all works. */
+static void every_address_is_tried_to_the_last(void **state)
+{
+	int listener = lab_listen("203.0.113.18", PORT, NULL);
+	struct dial_config c = named();
+
+	(void)state;
+	start(&c);
+	answer_a("203.0.113.11 203.0.113.12 203.0.113.13 203.0.113.14 "
+		 "203.0.113.15 203.0.113.16 203.0.113.17 203.0.113.18");
+	answer_aaaa("2001:db8:3::1 2001:db8:3::2 2001:db8:3::3 2001:db8:3::4 "
+		    "2001:db8:3::5 2001:db8:3::6 2001:db8:3::7 2001:db8:3::8");
+	finish(REASON_ALLOWED, "203.0.113.18");
+	assert_int_equal(got.permits, 1);
+	assert_true(was_dialled(listener));
+	close(listener);
+
+	listener = lab_listen("2001:db8:3::8", PORT, NULL);
+	got.over = false;
+	c.prefer = IP_V4;
+	start(&c);
+	answer_aaaa("2001:db8:3::1 2001:db8:3::2 2001:db8:3::3 2001:db8:3::4 "
+		    "2001:db8:3::5 2001:db8:3::6 2001:db8:3::7 2001:db8:3::8");
+	answer_a("203.0.113.11 203.0.113.12 203.0.113.13 203.0.113.14 "
+		 "203.0.113.15 203.0.113.16 203.0.113.17 203.0.113.18");
+	finish(REASON_ALLOWED, "2001:db8:3::8");
+	assert_true(was_dialled(listener));
+	close(listener);
+}
+
+/* What the network says of one that was tried is more than a refusal. */
+static void the_most_useful_of_all_failures_is_told(void **state)
+{
+	struct dial_config c = named();
+	struct hole hole;
+
+	(void)state;
+	hole_open(&hole, "203.0.113.10");
+	c.limits.connect_ms = 100;
+	c.limits.next_ms = 10;
+	start(&c);		/* private, no route, silent, refused */
+	answer_aaaa("2001:db8:9::1");
+	answer_a("10.0.0.5 203.0.113.10 203.0.113.11");
+	while (!got.over)
+		event_base_loop(base, EVLOOP_ONCE);
+	assert_int_equal(got.result.reason, REASON_CONNECT_REFUSED);
+	assert_true(got.result.permitted);
+
+	got.over = false;
+	start(&c);		/* private, no route, silent */
+	answer_aaaa("2001:db8:9::1");
+	answer_a("10.0.0.5 203.0.113.10");
+	while (!got.over)
+		event_base_loop(base, EVLOOP_ONCE);
+	assert_int_equal(got.result.reason, REASON_CONNECT_TIMEOUT);
+
+	got.over = false;
+	start(&c);		/* private, and one family unknown */
+	answer(&lookup_aaaa, REASON_DNS_TIMEOUT, "");
+	answer_a("10.0.0.5");
+	finish(REASON_ADDRESS_PRIVATE, "10.0.0.5");
+	hole_close(&hole);
 }
 
 static void a_silent_address_is_overtaken_and_its_socket_closed(void **state)
@@ -677,6 +758,29 @@ static void a_cancelled_dial_is_silent_and_leaves_nothing(void **state)
 			 EVENT_BASE_COUNT_ADDED), 0);
 }
 
+/* TUN-07 through a parent: the dial's own deadline holds. */
+static void a_silent_parent_is_a_parent_timeout(void **state)
+{
+	static struct parent corp = { .name = "corp", .port = PORT + 1 };
+	const struct parents parents = { .parent = { &corp }, .n = 1 };
+	int listener = lab_listen("127.0.0.1", PORT + 1, NULL);
+	struct dial_config c = named();
+
+	(void)state;
+	assert_int_equal(ip_addr_parse(STR("127.0.0.1"), &corp.addr), 0);
+	parent_word = "corp";
+	c.parents = &parents;
+	c.limits.deadline_ms = 100;
+	start(&c);
+	answer_aaaa("");
+	answer_a("203.0.113.10");
+	finish(REASON_PARENT_TIMEOUT, "203.0.113.10");
+	assert_ptr_equal(got.permit_parent, &corp);
+	assert_ptr_equal(got.result.way.parent, &corp);
+	assert_true(was_dialled(listener));
+	close(listener);
+}
+
 #define dial_unit(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -689,8 +793,11 @@ int main(void)
 		dial_unit(a_family_without_a_route_fails_at_once),
 		dial_unit(refused_addresses_are_never_tried_ADDR_10),
 		dial_unit(an_answer_of_refused_addresses_is_policy_not_dns),
+		dial_unit(every_address_is_tried_to_the_last),
+		dial_unit(the_most_useful_of_all_failures_is_told),
 		dial_unit(a_silent_address_is_overtaken_and_its_socket_closed),
 		dial_unit(a_silent_origin_is_a_connect_timeout_TUN_07),
+		dial_unit(a_silent_parent_is_a_parent_timeout),
 		dial_unit(a_silent_resolver_is_a_dns_timeout),
 		dial_unit(the_resolvers_words_are_kept),
 		dial_unit(a_name_over_the_budget_is_not_dialled),

@@ -16,7 +16,8 @@ check_PROGRAMS += %D%/dial_test
 TESTS += %D%/dial_test
 %C%_dial_test_SOURCES = %D%/dial_test.c
 %C%_dial_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(EVENT_CFLAGS)
-%C%_dial_test_LDADD = tests/unit/libproxylab.a proxy/libproxy.a base/libbase.a \
+%C%_dial_test_LDADD = tests/unit/libproxylab.a proxy/libproxy.a \
+	resolver/libresolver.a rules/librules.a base/libbase.a $(RULES_LIBS) \
 	$(EVENT_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
 
 check_PROGRAMS += %D%/conn_test
@@ -59,3 +60,10 @@ TESTS += %D%/conn_socks_test
 	%D%/conn_kit.h
 %C%_conn_socks_test_CPPFLAGS = $(%C%_conn_test_CPPFLAGS)
 %C%_conn_socks_test_LDADD = $(%C%_conn_test_LDADD)
+
+check_PROGRAMS += %D%/conn_parent_test
+TESTS += %D%/conn_parent_test
+%C%_conn_parent_test_SOURCES = %D%/conn_parent_test.c %D%/conn_kit.c \
+	%D%/conn_kit.h
+%C%_conn_parent_test_CPPFLAGS = $(%C%_conn_test_CPPFLAGS)
+%C%_conn_parent_test_LDADD = $(%C%_conn_test_LDADD)

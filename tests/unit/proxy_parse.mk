@@ -76,3 +76,18 @@ check_PROGRAMS += %D%/http1_dump
 	$(RULES_LIBS) $(BASE_LIBS)
 TESTS += %D%/http1_differential.py
 EXTRA_DIST += %D%/http1_differential.py
+
+check_PROGRAMS += %D%/parent_msg_test
+TESTS += %D%/parent_msg_test
+%C%_parent_msg_test_SOURCES = %D%/parent_msg_test.c
+%C%_parent_msg_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_parent_msg_test_LDADD = proxy/libproxy.a rules/librules.a \
+	base/libbase.a $(RULES_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
+
+check_PROGRAMS += %D%/parents_test
+TESTS += %D%/parents_test
+%C%_parents_test_SOURCES = %D%/parents_test.c
+%C%_parents_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_parents_test_LDADD = proxy/libproxy.a resolver/libresolver.a \
+	rules/librules.a base/libbase.a $(RULES_LIBS) $(BASE_LIBS) \
+	$(CMOCKA_LIBS)
