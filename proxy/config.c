@@ -284,7 +284,7 @@ static const struct config_key config_keys[] = {
 _Static_assert(ARRAY_SIZE(config_keys) <= 32, "one bit a key in 'seen'");
 
 static const char *const config_sections[] = {
-	"service", "plug", "dns", "listen", NULL
+	"service", "plug", "dns", "listen", "parent", NULL
 };
 
 static void config_on_section(void *arg, unsigned line, struct str name)
@@ -298,6 +298,10 @@ static void config_on_section(void *arg, unsigned line, struct str name)
 		config_listen_begin(r, name);
 		return;
 	}
+	if (config_is_parent(name)) {
+		config_parent_begin(r, name);
+		return;
+	}
 	for (i = 0; config_sections[i]; i++)
 		if (str_eq(name, str_from(config_sections[i])))
 			return;
@@ -306,7 +310,7 @@ static void config_on_section(void *arg, unsigned line, struct str name)
 		config_error(r, line, "unknown section [%.*s]; did you mean [%s]?",
 			     STR_ARG(name), near);
 	else
-		config_error(r, line, "unknown section [%.*s]; there are [service], [plug], [dns] and [listen NAME]",
+		config_error(r, line, "unknown section [%.*s]; there are [service], [plug], [dns], [listen NAME] and [parent NAME]",
 			     STR_ARG(name));
 }
 
@@ -341,6 +345,10 @@ static void config_on_key(void *arg, unsigned line, struct str section,
 	r->line = line;
 	if (config_is_listen(section)) {
 		config_listen_key(r, key, value);
+		return;
+	}
+	if (config_is_parent(section)) {
+		config_parent_key(r, key, value);
 		return;
 	}
 	for (i = 0; i < ARRAY_SIZE(config_keys); i++) {
@@ -412,6 +420,7 @@ static void config_check(struct config_reader *r)
 	if (named && !c->policies)
 		config_error(r, 0, "allow_named_uid and allow_named_group need the policies that may be named: add 'policies = DIRECTORY' to [plug]");
 	config_check_dns(r);
+	config_parent_check(r);
 }
 
 int config_parse(struct str text, config_error_fn *fn, void *arg,
@@ -451,6 +460,7 @@ void config_done(struct config *c)
 	for (i = 0; i < c->nlistens; i++)
 		mem_free(c->listen[i].policy);
 	mem_free(c->listen);
+	parents_done(&c->parents);
 	*c = (struct config){ 0 };
 }
 

@@ -16,6 +16,7 @@
 #include "base/ip_addr.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "proxy/parents.h"
 #include "resolver/resolver.h"
 
 #define CONFIG_FILE_MAX		(1u << 20)	/* bytes of a configuration */
@@ -88,6 +89,8 @@ struct config {
 	/* [listen NAME] */
 	struct config_listen *listen;
 	size_t nlistens;
+	/* [parent NAME] */
+	struct parents parents;
 };
 
 /* @place: line 0: of the whole file; column 0: of the whole line. */

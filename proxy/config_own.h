@@ -4,6 +4,7 @@
  *
  *	config.c	sections with one table of keys
  *	config_listen.c	[listen NAME], of which there are many
+ *	config_parent.c	[parent NAME], likewise
  */
 #ifndef PROXY_CONFIG_OWN_H
 #define PROXY_CONFIG_OWN_H
@@ -25,6 +26,9 @@ struct config_reader {
 	uint32_t seen;			/* keys, by their place in the table */
 	uint32_t listen_seen;		/* of the section that is being read */
 	bool listen_bad;		/* it was refused: its keys are passed over */
+	struct parent *parent;		/* whose section is being read; NULL: it was
+					 * refused */
+	uint32_t parent_seen;
 };
 
 void config_error(struct config_reader *r, unsigned line, const char *fmt, ...)
@@ -40,5 +44,11 @@ void config_listen_begin(struct config_reader *r, struct str section);
 void config_listen_key(struct config_reader *r, struct str key,
 		       struct str value);
 void config_listen_check(struct config_reader *r);
+
+bool config_is_parent(struct str section);
+void config_parent_begin(struct config_reader *r, struct str section);
+void config_parent_key(struct config_reader *r, struct str key,
+		       struct str value);
+void config_parent_check(struct config_reader *r);
 
 #endif /* PROXY_CONFIG_OWN_H */

@@ -21,7 +21,7 @@ noinst_LIBRARIES += %D%/libproxy.a
 # The process around it.
 %C%_libproxy_a_SOURCES += \
 	%D%/broker.c %D%/broker.h \
-	%D%/config.c %D%/config.h %D%/config_own.h %D%/config_listen.c \
+	%D%/config.c %D%/config.h %D%/config_own.h %D%/config_listen.c %D%/config_parent.c \
 	%D%/ctl_proto.h \
 	%D%/host_addrs.c %D%/host_addrs.h \
 	%D%/host_listen.c %D%/host_listen.h %D%/host_listen_own.h \

@@ -67,6 +67,7 @@ struct daemon {
 	struct isolate_ids ids;
 	bool has_ids;
 	struct upstreams upstreams;
+	const struct parents *parents;
 	struct buf conf;		/* its text as of the start */
 	uint64_t own_netns;
 	int signal_fd, notify_fd, log_fd;
@@ -114,11 +115,12 @@ static int main_configure(struct daemon *d)
 	};
 	if (d->upstreams.given.n > 0)
 		d->upstreams.path = NULL;
+	d->parents = &d->opts.parents;
 	d->nworkers = 1;
 	d->ids = d->opts.ids;
 	d->has_ids = d->opts.has_ids;
 	if (d->opts.private)
-		return 0;
+		return parents_read_logins(&d->opts.parents);
 	err = service_read_config(d->opts.config, &d->service);
 	if (err == 0)
 		err = service_load_policies(&d->service);
@@ -133,6 +135,7 @@ static int main_configure(struct daemon *d)
 		d->upstreams.tls_ca = c->tls_ca;
 		d->upstreams.path = NULL;
 	}
+	d->parents = &c->parents;
 	d->nworkers = c->workers ? c->workers : main_cores();
 	d->ids = (struct isolate_ids){ c->uid, c->gid };
 	d->has_ids = c->has_user;
@@ -351,8 +354,10 @@ static int main_make_workers(struct daemon *d)
 		err = d->opts.private
 			? worker_lodge((unsigned)i, d->base, &d->worker[i])
 			: worker_new((unsigned)i, &d->worker[i]);
-		if (err == 0)
+		if (err == 0) {
 			d->worker[i]->doors = d->service.socks.doors;
+			d->worker[i]->parents = d->parents;
+		}
 	}
 	if (err < 0)
 		return main_failed("workers", err);
@@ -420,6 +425,7 @@ static int main_make_plug(struct daemon *d)
 		.own_netns = d->own_netns,
 		.service = d->opts.private ? NULL : &d->service.config,
 		.policies = &d->service.policies,
+		.parents = d->parents,
 		.log_fd = d->log_fd,
 		.on_idle = main_on_idle,
 		.on_reload = main_on_reload,
@@ -610,6 +616,7 @@ static void main_free(struct daemon *d)
 	if (d->base)
 		event_base_free(d->base);
 	service_done(&d->service);
+	parents_done(&d->opts.parents);
 	buf_done(&d->conf);
 }
 

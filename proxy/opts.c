@@ -10,6 +10,7 @@
 
 #include <config.h>
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "proxy/opts.h"
 
@@ -27,12 +28,18 @@ static const char opts_usage[] =
 	"  --resolv-conf FILE  where the upstream resolvers stand [/etc/resolv.conf]\n"
 	"  --dns-server ADDRESS   one of them instead; may be repeated\n"
 	"  --tls-ca FILE       who may vouch for those that begin with tls://\n"
+	"  --parent [NAME=]URL  a proxy that flows go through; may be repeated\n"
+	"  --parent-credentials FILE, --parent-bypass WORDS,\n"
+	"  --parent-resolve here|parent, --parent-http connect|absolute\n"
+	"                      of the --parent before them\n"
 	"  --log-level WORD    error, warn, info or debug\n"
 	"  --help, --version\n";
 
 enum {
 	OPT_CONFIG = 256, OPT_CHECK, OPT_PRIVATE, OPT_PLUG_FD, OPT_UID,
-	OPT_GID, OPT_RESOLV, OPT_DNS, OPT_TLS_CA, OPT_LEVEL, OPT_HELP, OPT_VERSION,
+	OPT_GID, OPT_RESOLV, OPT_DNS, OPT_TLS_CA, OPT_PARENT, OPT_PARENT_LOGIN,
+	OPT_PARENT_BYPASS, OPT_PARENT_RESOLVE, OPT_PARENT_HTTP, OPT_LEVEL,
+	OPT_HELP, OPT_VERSION,
 };
 
 static const struct option opts_table[] = {
@@ -45,6 +52,11 @@ static const struct option opts_table[] = {
 	{ "resolv-conf", required_argument, NULL, OPT_RESOLV },
 	{ "dns-server", required_argument, NULL, OPT_DNS },
 	{ "tls-ca", required_argument, NULL, OPT_TLS_CA },
+	{ "parent", required_argument, NULL, OPT_PARENT },
+	{ "parent-credentials", required_argument, NULL, OPT_PARENT_LOGIN },
+	{ "parent-bypass", required_argument, NULL, OPT_PARENT_BYPASS },
+	{ "parent-resolve", required_argument, NULL, OPT_PARENT_RESOLVE },
+	{ "parent-http", required_argument, NULL, OPT_PARENT_HTTP },
 	{ "log-level", required_argument, NULL, OPT_LEVEL },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ "version", no_argument, NULL, OPT_VERSION },
@@ -102,6 +114,80 @@ static bool opts_dns(const char *text, struct opts *o)
 	return true;
 }
 
+static bool opts_parent(const char *text, struct opts *o)
+{
+	struct str url = str_from(text), name = STR("parent");
+	size_t equals = str_chr(url, '=');
+	const char *why = "out of memory";
+	struct parent *p;
+
+	if (equals < str_chr(url, ':')) {
+		name = str_make(url.p, equals);
+		url = str_make(url.p + equals + 1, url.n - equals - 1);
+	}
+	if (parents_add(&o->parents, name, &p, &why) < 0) {
+		fprintf(stderr, "penstockd: --parent: '%.*s' %s\n",
+			STR_ARG(name), why);
+		return false;
+	}
+	if (o->parents.n == 1)
+		o->parents.by_default = p;
+	if (parent_set_url(p, url, &why) == 0)
+		return true;
+	/* It may hold a login. */
+	fprintf(stderr, "penstockd: --parent %s\n", why);
+	return false;
+}
+
+static bool opts_parent_bypass(struct parent *p, const char *text)
+{
+	struct str rest = str_from(text), word;
+	const char *why = "out of memory";
+
+	while (str_word(&rest, &word)) {
+		if (parent_add_bypass(p, word, &why) == 0)
+			continue;
+		fprintf(stderr, "penstockd: --parent-bypass is given '%.*s', which %s\n",
+			STR_ARG(word), why);
+		return false;
+	}
+	return true;
+}
+
+static bool opts_either(const char *text, const char *yes, const char *no,
+			bool *ret)
+{
+	*ret = str_eq(str_from(text), str_from(yes));
+	if (*ret || str_eq(str_from(text), str_from(no)))
+		return true;
+	fprintf(stderr, "penstockd: write '%s' or '%s', not '%s'\n", yes, no,
+		text);
+	return false;
+}
+
+/* About the parent that was named last. */
+static bool opts_of_parent(int opt, const char *arg, struct opts *o)
+{
+	struct parent *p;
+
+	if (o->parents.n == 0)
+		return opts_bad("--parent comes before what is said of it",
+				NULL);
+	p = o->parents.parent[o->parents.n - 1];
+	switch (opt) {
+	case OPT_PARENT_BYPASS:
+		return opts_parent_bypass(p, arg);
+	case OPT_PARENT_RESOLVE:
+		return opts_either(arg, "parent", "here", &p->there);
+	case OPT_PARENT_HTTP:
+		return opts_either(arg, "absolute", "connect", &p->absolute);
+	default:
+		mem_free(p->login_file);
+		p->login_file = mem_dup_str(str_from(arg));
+		return p->login_file || opts_bad("out of memory", NULL);
+	}
+}
+
 static bool opts_take(int opt, const char *arg, struct opts *o)
 {
 	unsigned long v = 0;
@@ -113,6 +199,11 @@ static bool opts_take(int opt, const char *arg, struct opts *o)
 	case OPT_RESOLV: o->resolv_conf = arg; return true;
 	case OPT_DNS: return opts_dns(arg, o);
 	case OPT_TLS_CA: o->tls_ca = arg; return true;
+	case OPT_PARENT: return opts_parent(arg, o);
+	case OPT_PARENT_LOGIN:
+	case OPT_PARENT_BYPASS:
+	case OPT_PARENT_RESOLVE:
+	case OPT_PARENT_HTTP: return opts_of_parent(opt, arg, o);
 	case OPT_LEVEL: return opts_level(arg, o);
 	case OPT_PLUG_FD:
 		if (!opts_number(arg, 3, INT_MAX, &v,
@@ -152,6 +243,16 @@ static bool opts_check(struct opts *o)
 	if (!o->private && (o->dns.n || o->tls_ca))
 		return opts_bad("--dns-server and --tls-ca go with --private; a service has [dns] in its configuration",
 				NULL);
+	if (!o->private && o->parents.n)
+		return opts_bad("--parent goes with --private; a service has [parent NAME] in its configuration",
+				NULL);
+	for (size_t i = 0; i < o->parents.n; i++)
+		if (parent_fault(o->parents.parent[i])) {
+			fprintf(stderr, "penstockd: parent '%s' %s\n",
+				o->parents.parent[i]->name,
+				parent_fault(o->parents.parent[i]));
+			return false;
+		}
 	if (o->dns.n && o->resolv_conf)
 		return opts_bad("--dns-server and --resolv-conf both say who is asked: give one of them",
 				NULL);

@@ -10,6 +10,7 @@
 #include "base/compiler.h"
 #include "base/log.h"
 #include "proxy/isolate.h"
+#include "proxy/parents.h"
 #include "resolver/resolver.h"
 
 struct opts {
@@ -22,6 +23,8 @@ struct opts {
 	const char *resolv_conf;	/* --resolv-conf FILE, or NULL */
 	struct resolver_servers dns;	/* --dns-server SERVER, each */
 	const char *tls_ca;		/* --tls-ca FILE, or NULL */
+	struct parents parents;		/* --parent [NAME=]URL, each; the first
+					 * is the default */
 	bool has_level;
 	enum log_level level;		/* --log-level WORD */
 	const char *notify_socket;	/* NOTIFY_SOCKET, or NULL */

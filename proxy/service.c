@@ -64,6 +64,11 @@ int service_read_config(const char *path, struct service *ret)
 		log_error("%s: out of memory", path);
 	if (err < 0)
 		return err;
+	err = parents_read_logins(&s.config.parents);
+	if (err < 0) {
+		config_done(&s.config);
+		return err;
+	}
 	*ret = s;
 	return 0;
 }
@@ -116,6 +121,7 @@ int service_load_policies(struct service *s)
 
 	if (!dir)
 		return 0;
+	s->policies.parents = &s->config.parents;
 	/* What is wrong with a file was said. */
 	if (stat(dir, &st) < 0) {
 		err = -errno;

@@ -317,6 +317,61 @@ static void what_a_listener_lacks_is_said(void **state)
 		     "3: [listen w] has no place for its records: add 'log = FILE'");
 }
 
+#define PARENT	WHO "[parent corp]\nurl = http://proxy.corp.example:3128\n"
+
+static void parents_are_sections_with_a_name(void **state)
+{
+	static const char text[] =
+		PARENT "resolve = parent\nhttp = absolute\ndefault = yes\n"
+		"credentials = /etc/penstock/corp\n"
+		"bypass = *.corp.example 10.0.0.0/8\nbypass = x.example\n"
+		"[parent tor]\nurl = socks5://127.0.0.1:9050\n";
+	struct said said = { 0, "" };
+	const struct parent *p;
+	struct config c;
+
+	(void)state;
+	assert_int_equal(config_parse(str_from(text), on_error, &said, &c), 0);
+	assert_string_equal(said.text, "");
+	assert_int_equal(c.parents.n, 2);
+	p = c.parents.by_default;
+	assert_string_equal(p->name, "corp");
+	assert_true(p->there && p->absolute);
+	assert_int_equal(p->n_bypass, 3);
+	assert_string_equal(p->login_file, "/etc/penstock/corp");
+	assert_false(c.parents.always);
+	assert_int_equal(c.parents.parent[1]->kind, PARENT_SOCKS5);
+	config_done(&c);
+}
+
+static void faults_of_parents_have_their_line_and_mend(void **state)
+{
+	(void)state;
+	expect_error(WHO "[parent]\n", "3: '' is no name of a parent");
+	expect_error(WHO "[parent none]\nurl = x\n",
+		     "3: 'none' means something else");
+	expect_error(PARENT "[parent corp]\n", "5: 'corp' is there already");
+	expect_error(WHO "[parent a]\n", "[parent a] has no 'url'");
+	expect_error(WHO "[parent a]\nurl = proxy:3128\n",
+		     "4: 'url' is no URL of a parent");
+	expect_error(PARENT "url = http://a.example:1\n",
+		     "5: 'url' is given twice");
+	expect_error(PARENT "credential = /x\n",
+		     "5: unknown key 'credential' in [parent corp]; did you "
+		     "mean 'credentials'?");
+	expect_error(PARENT "credentials = x\n", "5: 'credentials' wants the "
+		     "absolute path");
+	expect_error(PARENT "bypass = a.example 10.0.0.1/8\n",
+		     "5: 'bypass' is given '10.0.0.1/8'");
+	expect_error(PARENT "resolve = there\n",
+		     "5: 'there' is neither 'parent' nor 'here'");
+	expect_error(PARENT "http = absolute\n", "add 'resolve = parent'");
+	expect_error(PARENT "default = yes\n[parent b]\n"
+		     "url = http://b.example:1\ndefault = always\n",
+		     "8: [parent corp] is the default already");
+	expect_error(WHO "[parents]\n", "did you mean [parent]?");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -333,6 +388,8 @@ int main(void)
 		cmocka_unit_test(what_a_listener_lacks_is_said),
 		cmocka_unit_test(all_mistakes_are_told_at_once),
 		cmocka_unit_test(no_key_has_more_ids_than_its_bound),
+		cmocka_unit_test(parents_are_sections_with_a_name),
+		cmocka_unit_test(faults_of_parents_have_their_line_and_mend),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
