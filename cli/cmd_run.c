@@ -326,6 +326,8 @@ static int prepare(struct run *r)
 		e = load_policy(r);
 	if (!e)
 		e = open_outputs(r);
+	if (!e && run_parent_find(&r->opts.parent))
+		e = EXIT_OWN;
 	return e ? e : make_env(r);
 }
 
@@ -362,6 +364,8 @@ static int launch(struct run *r, char **command)
 		.daemon_path = r->daemon,
 		.dns = r->opts.dns,
 		.dns_ca = r->opts.dns_ca,
+		.daemon_words = r->opts.parent.word,
+		.login_fd = MAX(r->opts.parent.login, 0),
 		.daemon_env = caller_daemon_env(),
 		.records_fd = r->state.fd,
 		.control_dir = r->state.dir[0] ? r->state.dir : NULL,
@@ -385,6 +389,12 @@ static int launch(struct run *r, char **command)
 		say("--dns-server is for a penstockd of the run's own, and a "
 		    "service is there: add --private, or let the service ask "
 		    "its own resolvers");
+		return EXIT_OWN;
+	}
+	if (spec.plug_path && r->opts.parent.n) {
+		say("--parent is for a penstockd of the run's own, and a "
+		    "service is there: add --private, or name a parent of the "
+		    "service's in the policy");
 		return EXIT_OWN;
 	}
 	if (!spec.plug_path && daemon_path_find(r->opts.daemon, r->daemon))

@@ -32,7 +32,7 @@ noinst_LIBRARIES += %D%/libcli.a
 	%D%/proxy_url.c %D%/proxy_url.h \
 	%D%/run_env.c %D%/run_env.h \
 	%D%/run_opts.c %D%/run_opts.h \
-	%D%/run_policy.c %D%/run_policy.h \
+	%D%/run_parent.c %D%/run_parent.h %D%/run_policy.c %D%/run_policy.h \
 	%D%/run_state.c %D%/run_state.h \
 	%D%/stdio_pump.c %D%/stdio_pump.h \
 	%D%/steady.c %D%/steady.h \

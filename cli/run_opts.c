@@ -18,7 +18,8 @@ enum {
 	ID_ALLOW = 1, ID_PRESET, ID_PRESET_DIR, ID_POLICY, ID_POLICY_NAME,
 	ID_OBSERVE, ID_WRITE_POLICY, ID_RECORDS, ID_JSON, ID_SUMMARY, ID_QUIET,
 	ID_NO_PROXY_ENV, ID_SOCKS, ID_MAP_ROOT, ID_NAME, ID_PRIVATE, ID_PLUG, ID_DAEMON,
-	ID_DNS_SERVER, ID_DNS_CA,
+	ID_DNS_SERVER, ID_DNS_CA, ID_PARENT, ID_PARENT_LOGIN,
+	ID_PARENT_BYPASS, ID_PARENT_RESOLVE, ID_PARENT_HTTP,
 	ID_HELP,
 };
 
@@ -53,6 +54,17 @@ static const struct opt opts[] = {
 	  "ask this resolver, not resolv.conf's; tls://... by TLS; may be repeated" },
 	{ ID_DNS_CA, "dns-ca", 0, OPT_NEEDED, "FILE",
 	  "who may vouch for tls:// resolvers, instead of the system's" },
+	{ ID_PARENT, "parent", 0, OPT_NEEDED, "[NAME=]URL",
+	  "a proxy that flows go through, http://... or socks5://...; env: "
+	  "your own" },
+	{ ID_PARENT_LOGIN, "parent-credentials", 0, OPT_NEEDED, "FILE",
+	  "with user:password for it, readable by nobody else" },
+	{ ID_PARENT_BYPASS, "parent-bypass", 0, OPT_NEEDED, "WORDS",
+	  "names, *.NAMEs and networks that it is not asked for" },
+	{ ID_PARENT_RESOLVE, "parent-resolve", 0, OPT_NEEDED, "here|parent",
+	  "who looks names up [here]" },
+	{ ID_PARENT_HTTP, "parent-http", 0, OPT_NEEDED, "connect|absolute",
+	  "how plain HTTP is sent to it [connect]" },
 	{ ID_PRIVATE, "private", 0, OPT_NONE, NULL,
 	  "a penstockd of this run's own, even if a service is there" },
 	{ ID_PLUG, "plug", 0, OPT_NEEDED, "PATH",
@@ -203,6 +215,17 @@ static const char *set(void *arg, int id, const char *value)
 		return set_dns(o, value);
 	case ID_DNS_CA:
 		return set_once(&o->dns_ca, value);
+	case ID_PARENT:
+		return run_parent_add(&o->parent, "--parent", value);
+	case ID_PARENT_LOGIN:
+		return run_parent_add(&o->parent, "--parent-credentials",
+				      value);
+	case ID_PARENT_BYPASS:
+		return run_parent_add(&o->parent, "--parent-bypass", value);
+	case ID_PARENT_RESOLVE:
+		return run_parent_add(&o->parent, "--parent-resolve", value);
+	case ID_PARENT_HTTP:
+		return run_parent_add(&o->parent, "--parent-http", value);
 	case ID_DAEMON:
 		return set_once(&o->daemon, value);
 	default:
@@ -224,6 +247,9 @@ static const char *contradiction(const struct run_opts *o)
 	if (o->dns[0] && o->plug)
 		return "--dns-server is for a penstockd of the run's own, "
 		       "not for --plug: a service has resolvers of its own";
+	if ((o->parent.n || o->parent.env) && o->plug)
+		return "--parent is for a penstockd of the run's own, not for "
+		       "--plug: a service has parents of its own";
 	if (o->dns_ca && !o->dns[0])
 		return "--dns-ca needs a --dns-server that begins with tls://";
 	if (o->policy_name && o->private)
@@ -253,6 +279,7 @@ int run_opts_parse(int argc, char **argv, struct run_opts *ret, int *ret_first)
 void run_opts_done(struct run_opts *o)
 {
 	buf_done(&o->allow);
+	run_parent_done(&o->parent);
 }
 
 void run_opts_usage(void)

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/compiler.h"
+#include "cli/run_parent.h"
 
 #define RUN_ALLOW_MAX	1024	/* --allow options of one run */
 #define RUN_LABEL_DEFAULT	"sandbox"	/* host name inside */
@@ -27,11 +28,13 @@ struct run_opts {
 	const char *name, *plug, *daemon;
 	const char *dns[RUN_DNS_MAX + 1];	/* NULL-terminated */
 	const char *dns_ca;
+	struct run_parent parent;
 	bool observe, json, summary, quiet, no_proxy_env, socks, map_root, private;
 	bool help;
 };
 
-#define RUN_OPTS_INIT	{ .allow = BUF_INIT(1u << 20) }
+#define RUN_OPTS_INIT	{ .allow = BUF_INIT(1u << 20), \
+			  .parent = RUN_PARENT_INIT }
 
 /**
  * run_opts_parse() - Parse and check; says on stderr what is wrong

@@ -17,19 +17,22 @@
 
 #define PLUG_CHILD_FD	3
 #define NUMBER_TEXT	16
-#define ARGS_MAX	32	/* of penstockd, with the NULL at the end */
+#define ARGS_MAX	64	/* of penstockd, with the NULL at the end */
 
-static int spawn_actions(posix_spawn_file_actions_t *a, int plug)
+static int spawn_actions(posix_spawn_file_actions_t *a, int plug, int login)
 {
+	int last = login ? LAUNCH_LOGIN_FD : PLUG_CHILD_FD;
 	int e = posix_spawn_file_actions_addopen(a, 0, "/dev/null", O_RDWR, 0);
 
 	if (!e)
 		e = posix_spawn_file_actions_adddup2(a, 2, 1);
 	if (!e)
 		e = posix_spawn_file_actions_adddup2(a, plug, PLUG_CHILD_FD);
+	if (!e && login)
+		e = posix_spawn_file_actions_adddup2(a, login,
+						     LAUNCH_LOGIN_FD);
 	if (!e)
-		e = posix_spawn_file_actions_addclosefrom_np(
-			a, PLUG_CHILD_FD + 1);
+		e = posix_spawn_file_actions_addclosefrom_np(a, last + 1);
 	return e;
 }
 
@@ -66,7 +69,7 @@ static int spawn(const struct launch_spec *spec, const char *const argv[ARGS_MAX
 	memcpy(words, argv, sizeof(words));
 	e = posix_spawnattr_init(&attributes);
 	if (!e) {
-		e = spawn_actions(&actions, plug);
+		e = spawn_actions(&actions, plug, spec->login_fd);
 		if (!e)
 			e = spawn_attributes(&attributes);
 		if (!e)
@@ -105,6 +108,11 @@ int handover_spawn(const struct launch_spec *spec, uint32_t id, int *ret_plug,
 	if (spec->dns_ca) {
 		argv[args++] = "--tls-ca";
 		argv[args++] = spec->dns_ca;
+	}
+	for (size_t i = 0; spec->daemon_words && spec->daemon_words[i]; i++) {
+		if (args + 1 >= ARGS_MAX)
+			return fault(err, E2BIG, "too many parents");
+		argv[args++] = spec->daemon_words[i];
 	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return fault(err, errno, "cannot make a plug");

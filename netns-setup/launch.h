@@ -15,6 +15,10 @@
 #define LAUNCH_ERROR_MAX	1024
 #define LAUNCH_POLICY_MAX	96
 
+/* The plug is 3. */
+#define LAUNCH_LOGIN_FD		4
+#define LAUNCH_LOGIN_FD_TEXT	"4"
+
 struct launch_spec {
 	char *const *argv;		/* the command, NULL-terminated */
 	char *const *env;		/* its whole environment, NULL-terminated */
@@ -33,6 +37,10 @@ struct launch_spec {
 	 * NULL-terminated; NULL or none: resolv.conf's. */
 	const char *const *dns;
 	const char *dns_ca;		/* --tls-ca of it, or NULL */
+	/* Further words of its command line, NULL-terminated; or NULL. */
+	const char *const *daemon_words;
+	/* What it finds as LAUNCH_LOGIN_FD, above that number; 0: nothing. */
+	int login_fd;
 	char *const *daemon_env;	/* its whole environment; NULL: empty */
 	int records_fd;			/* O_APPEND; borrowed */
 	const char *control_dir;	/* where the run's owner reaches us to give

@@ -412,6 +412,70 @@ static void generated_names_are_not_proposed(void **state)
 	buf_done(&out);
 }
 
+/* --- parents ---------------------------------------------------------------- */
+
+static void expect_url(const char *text, const char *url, const char *login)
+{
+	struct buf u = BUF_INIT(256), l = BUF_INIT(256);
+
+	assert_null(run_parent_url(str_from(text), &u, &l));
+	assert_string_equal(buf_cstr(&u), url);
+	assert_string_equal(buf_cstr(&l), login);
+	buf_done(&u);
+	buf_done(&l);
+}
+
+static void a_proxy_is_read_as_people_write_it(void **state)
+{
+	(void)state;
+	expect_url("http://proxy:3128", "http://proxy:3128", "");
+	expect_url("proxy.example", "http://proxy.example:80", "");
+	expect_url("http://u%40corp:p%3a@x@proxy:3128/",
+		   "http://proxy:3128", "u@corp:p:@x");
+	expect_url("socks5h://me@[2001:db8::1]", "socks5h://[2001:db8::1]:1080",
+		   "me:");
+	expect_url("http://[2001:db8::1]:8080/x", "http://[2001:db8::1]:8080",
+		   "");
+}
+
+static void exceptions_are_read_as_clients_agree_on(void **state)
+{
+	struct buf out = BUF_INIT(1024);
+	bool all;
+
+	(void)state;
+	assert_int_equal(run_parent_bypass(STR("localhost,.corp.example, "
+				"*.x.example:8080,10.0.0.0/8,[::1],a_b/,"),
+				&out, &all), 1);
+	assert_false(all);
+	assert_string_equal(buf_cstr(&out), "localhost *.localhost "
+			    "corp.example *.corp.example x.example "
+			    "*.x.example 10.0.0.0/8 ::1 ");
+	assert_int_equal(run_parent_bypass(STR("*"), &out, &all), 0);
+	assert_true(all);
+	buf_done(&out);
+}
+
+static void options_of_a_parent_come_behind_it(void **state)
+{
+	struct run_opts o;
+	int first;
+
+	(void)state;
+	assert_int_equal(parse(ARGS("--parent", "corp=http://p:1",
+				    "--parent-resolve", "parent", "true"), &o,
+			       &first), 0);
+	assert_int_equal(o.parent.n, 4);
+	assert_string_equal(o.parent.word[3], "parent");
+	run_opts_done(&o);
+	assert_int_equal(parse(ARGS("--parent-resolve", "here", "true"), &o,
+			       &first), -EINVAL);
+	run_opts_done(&o);
+	assert_int_equal(parse(ARGS("--parent", "http://p:1", "--plug", "/x",
+				    "true"), &o, &first), -EINVAL);
+	run_opts_done(&o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -425,6 +489,9 @@ int main(void)
 		cmocka_unit_test(the_summary_says_what_to_allow_and_what_never),
 		cmocka_unit_test(names_that_nobody_would_write_are_odd),
 		cmocka_unit_test(generated_names_are_not_proposed),
+		cmocka_unit_test(a_proxy_is_read_as_people_write_it),
+		cmocka_unit_test(exceptions_are_read_as_clients_agree_on),
+		cmocka_unit_test(options_of_a_parent_come_behind_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
