@@ -301,6 +301,13 @@ static bool dial_try(struct dial *d, const struct ip_addr *addr)
 	return false;
 }
 
+/* A parent has a connection to make, too, before it can say anything. */
+static unsigned next_delay(const struct dial *d)
+{
+	return d->c.limits.next_ms * (d->result.way.parent ? DIAL_PARENT_NEXT :
+							     1);
+}
+
 /* Begin the next attempt that gets under way, or see that it is over. */
 static void dial_next(struct dial *d)
 {
@@ -310,7 +317,7 @@ static void dial_next(struct dial *d)
 		if (!dial_try(d, addr))
 			continue;
 		if (!d->finished)
-			(void)!arm(&d->next, d->c.limits.next_ms);
+			(void)!arm(&d->next, next_delay(d));
 		return;
 	}
 	(void)!event_del(&d->next);
@@ -406,7 +413,7 @@ static void dial_on_answer(struct dial *d, unsigned f)
 		if (d->nopen == 0)
 			dial_next(d);
 		else if (!event_pending(&d->next, EV_TIMEOUT, NULL))
-			(void)!arm(&d->next, d->c.limits.next_ms);
+			(void)!arm(&d->next, next_delay(d));
 		return;
 	}
 	if (lookups_over(d) || (preferred && queue_left(d))) {

@@ -27,6 +27,7 @@ struct parents;
 #define DIAL_DEADLINE_MS	30000	/* for the whole */
 #define DIAL_CONNECT_MS		10000	/* for one attempt */
 #define DIAL_NEXT_MS		250	/* RFC 8305 5: Connection Attempt Delay */
+#define DIAL_PARENT_NEXT	4	/* times that, behind one by a parent */
 #define DIAL_RESOLUTION_MS	50	/* RFC 8305 3: Resolution Delay */
 #define DIAL_ATTEMPTS_MAX	16	/* connects, over the whole dial */
 
