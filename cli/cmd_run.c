@@ -392,9 +392,9 @@ static int launch(struct run *r, char **command)
 		return EXIT_OWN;
 	}
 	if (spec.plug_path && r->opts.parent.n) {
-		say("--parent is for a penstockd of the run's own, and a "
-		    "service is there: add --private, or name a parent of the "
-		    "service's in the policy");
+		say("--parent and --source are for a penstockd of the run's "
+		    "own, and a service is there: add --private, or name a "
+		    "parent of the service's in the policy");
 		return EXIT_OWN;
 	}
 	if (!spec.plug_path && daemon_path_find(r->opts.daemon, r->daemon))

@@ -19,7 +19,7 @@ enum {
 	ID_OBSERVE, ID_WRITE_POLICY, ID_RECORDS, ID_JSON, ID_SUMMARY, ID_QUIET,
 	ID_NO_PROXY_ENV, ID_SOCKS, ID_MAP_ROOT, ID_NAME, ID_PRIVATE, ID_PLUG, ID_DAEMON,
 	ID_DNS_SERVER, ID_DNS_CA, ID_PARENT, ID_PARENT_LOGIN,
-	ID_PARENT_BYPASS, ID_PARENT_RESOLVE, ID_PARENT_HTTP,
+	ID_PARENT_BYPASS, ID_PARENT_RESOLVE, ID_PARENT_HTTP, ID_SOURCE,
 	ID_HELP,
 };
 
@@ -54,6 +54,8 @@ static const struct opt opts[] = {
 	  "ask this resolver, not resolv.conf's; tls://... by TLS; may be repeated" },
 	{ ID_DNS_CA, "dns-ca", 0, OPT_NEEDED, "FILE",
 	  "who may vouch for tls:// resolvers, instead of the system's" },
+	{ ID_SOURCE, "source", 0, OPT_NEEDED, "ADDRESS",
+	  "of this machine, that flows leave from; or one of each family" },
 	{ ID_PARENT, "parent", 0, OPT_NEEDED, "[NAME=]URL",
 	  "a proxy that flows go through, http://... or socks5://...; env: "
 	  "your own" },
@@ -215,6 +217,8 @@ static const char *set(void *arg, int id, const char *value)
 		return set_dns(o, value);
 	case ID_DNS_CA:
 		return set_once(&o->dns_ca, value);
+	case ID_SOURCE:
+		return run_parent_add_word(&o->parent, "--source", value);
 	case ID_PARENT:
 		return run_parent_add(&o->parent, "--parent", value);
 	case ID_PARENT_LOGIN:
@@ -248,8 +252,8 @@ static const char *contradiction(const struct run_opts *o)
 		return "--dns-server is for a penstockd of the run's own, "
 		       "not for --plug: a service has resolvers of its own";
 	if ((o->parent.n || o->parent.env) && o->plug)
-		return "--parent is for a penstockd of the run's own, not for "
-		       "--plug: a service has parents of its own";
+		return "--parent and --source are for a penstockd of the run's "
+		       "own, not for --plug: a service has its own";
 	if (o->dns_ca && !o->dns[0])
 		return "--dns-ca needs a --dns-server that begins with tls://";
 	if (o->policy_name && o->private)

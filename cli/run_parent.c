@@ -24,24 +24,32 @@
 
 static const char no_memory[] = "out of memory";
 
-const char *run_parent_add(struct run_parent *p, const char *option,
-			   const char *value)
+const char *run_parent_add_word(struct run_parent *p, const char *option,
+				const char *value)
 {
 	if (!*value)
 		return "is empty";
 	if (p->n + 2 > RUN_PARENT_WORDS - 8)
 		return "too many";
+	p->word[p->n++] = option;
+	p->word[p->n++] = value;
+	return NULL;
+}
+
+const char *run_parent_add(struct run_parent *p, const char *option,
+			   const char *value)
+{
 	if (strcmp(option, "--parent") == 0 && strcmp(value, "env") == 0) {
-		if (p->n || p->env)
+		if (p->named || p->env)
 			return "'env' stands alone: it is the caller's one proxy";
 		p->env = true;
 		return NULL;
 	}
-	if (strcmp(option, "--parent") != 0 && p->n == 0 && !p->env)
+	if (strcmp(option, "--parent") == 0)
+		p->named = true;
+	else if (!p->named && !p->env)
 		return "comes behind the --parent that it speaks of";
-	p->word[p->n++] = option;
-	p->word[p->n++] = value;
-	return NULL;
+	return run_parent_add_word(p, option, value);
 }
 
 /* --- HTTPS_PROXY ------------------------------------------------------------ */

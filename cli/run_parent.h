@@ -19,6 +19,7 @@
 struct run_parent {
 	const char *word[RUN_PARENT_WORDS + 1];	/* NULL-terminated */
 	size_t n;
+	bool named;		/* --parent with an URL */
 	bool env;		/* --parent env: still to be asked for */
 	struct buf url, bypass;	/* what it comes to */
 	int login;		/* "user:password" out of the URL, or -1 */
@@ -30,6 +31,9 @@ struct run_parent {
 /* One of --parent, --parent-...: NULL, or what is wrong with @value. */
 const char *run_parent_add(struct run_parent *p, const char *option,
 			   const char *value);
+/* Another option that penstockd is given as it is. */
+const char *run_parent_add_word(struct run_parent *p, const char *option,
+				const char *value);
 /* Fill in what "env" stands for; says what is wrong.  0 or -errno. */
 NODISCARD int run_parent_find(struct run_parent *p);
 void run_parent_done(struct run_parent *p);

@@ -130,6 +130,16 @@ static void config_take_level(struct config_reader *r,
 		     k->name, STR_ARG(value));
 }
 
+static void config_take_source(struct config_reader *r,
+			       const struct config_key *k, struct str value)
+{
+	const char *why;
+
+	if (source_parse(value, config_field(r, k), &why) < 0)
+		config_error(r, r->line, "'%s' is given '%.*s', which %s",
+			     k->name, STR_ARG(value), why);
+}
+
 static void config_take_user(struct config_reader *r,
 			     const struct config_key *k, struct str value)
 {
@@ -272,6 +282,7 @@ static const struct config_key config_keys[] = {
 	{ "service", "drain_seconds", config_take_number, AT(drain_s), 0,
 	  CONFIG_DRAIN_MAX_S },
 	{ "service", "log_level", config_take_level, 0, 0, 0 },
+	{ "service", "source", config_take_source, AT(source), 0, 0 },
 	{ "service", "user", config_take_user, 0, 0, 0 },
 	{ "plug", "allow_policy_uid", config_take_uids, AT(bring), 0, 0 },
 	{ "plug", "allow_policy_group", config_take_gids, AT(bring), 0, 0 },

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "proxy/parents.h"
+#include "proxy/source.h"
 #include "resolver/resolver.h"
 
 #define CONFIG_FILE_MAX		(1u << 20)	/* bytes of a configuration */
@@ -76,6 +77,7 @@ struct config {
 	unsigned workers;	/* 0: one a core */
 	unsigned drain_s;
 	enum log_level log_level;
+	struct source source;	/* that flows leave from */
 	bool has_user;
 	uid_t uid;
 	gid_t gid;

@@ -107,6 +107,7 @@ int conn_dial_target(struct conn *c)
 		.resolver = w->resolver,
 		.rules = c->rules,
 		.parents = w->parents,
+		.source = w->source,
 		.http = c->state == CONN_HTTP || c->speech == SPEECH_HTTP,
 		.hosts = &w->hosts,
 		.doors = w->doors,

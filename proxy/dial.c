@@ -41,6 +41,7 @@
 #include "proxy/parent_dial.h"
 #include "proxy/parents.h"
 #include "proxy/sock.h"
+#include "proxy/source.h"
 
 #define DIAL_MAGIC	0x4449414cu	/* "DIAL" */
 
@@ -222,6 +223,8 @@ static int attempt_start_direct(struct dial *d, struct dial_attempt *a)
 	if (fd == -1)
 		return errno;
 	sock_tune(fd);
+	if (source_bind(d->c.source, fd, ss.ss_family) < 0)
+		return errno;
 	if (connect(fd, (const struct sockaddr *)&ss, n) == -1 &&
 	    errno != EINPROGRESS)
 		return errno;

@@ -23,6 +23,7 @@ struct event_base;
 struct own_doors;
 struct parent;
 struct parents;
+struct source;
 
 #define DIAL_DEADLINE_MS	30000	/* for the whole */
 #define DIAL_CONNECT_MS		10000	/* for one attempt */
@@ -88,6 +89,7 @@ struct dial_config {
 	const struct ruleset *rules;		/* borrowed while it lasts; NULL:
 						 * of a parent, nothing is judged */
 	const struct parents *parents;		/* or NULL: there are none */
+	const struct source *source;		/* to leave from; or NULL */
 	const struct ip_hosts *const *hosts;	/* current snapshot; may hold NULL */
 	const struct own_doors *doors;	/* never dialled; NULL: none */
 	struct resolver_asker asker;

@@ -119,7 +119,8 @@ struct isolate_landlock {
 #define LANDLOCK_FS_ABI2	(1u << 13)	/* REFER */
 #define LANDLOCK_FS_ABI3	(1u << 14)	/* TRUNCATE */
 #define LANDLOCK_FS_ABI5	(1u << 15)	/* IOCTL_DEV */
-#define LANDLOCK_NET_BIND	1u		/* ABI 4; nothing here binds TCP */
+#define LANDLOCK_NET_BIND	1u		/* ABI 4 */
+#define LANDLOCK_RULE_NET	2		/* a rule about ports */
 #define LANDLOCK_SCOPE_ALL	3u		/* ABI 6: abstract sockets, signals */
 
 static struct isolate_landlock isolate_landlock_for(int abi)
@@ -139,9 +140,13 @@ static struct isolate_landlock isolate_landlock_for(int abi)
 	return l;
 }
 
-int isolate_files(bool *ret_active, const char **ret_what)
+int isolate_files(bool binds, bool *ret_active, const char **ret_what)
 {
 	CLEANUP(fd_closep) int fd = -1;
+	/* Port 0 is the one that the kernel chooses. */
+	static const struct {
+		uint64_t access, port;
+	} unnamed = { LANDLOCK_NET_BIND, 0 };
 	struct isolate_landlock l;
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0,
 			   LANDLOCK_CREATE_RULESET_VERSION);
@@ -154,6 +159,12 @@ int isolate_files(bool *ret_active, const char **ret_what)
 	fd = (int)syscall(SYS_landlock_create_ruleset, &l, sizeof(l), 0);
 	if (fd < 0)
 		return -errno;
+	if (binds && l.net) {
+		*ret_what = "landlock_add_rule";
+		if (syscall(SYS_landlock_add_rule, fd, LANDLOCK_RULE_NET,
+			    &unnamed, 0) < 0)
+			return -errno;
+	}
 	*ret_what = "landlock_restrict_self";
 	if (syscall(SYS_landlock_restrict_self, fd, 0) < 0)
 		return -errno;

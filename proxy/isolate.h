@@ -20,6 +20,7 @@ struct isolate_ids {
 
 enum isolate_who {
 	ISOLATE_DAEMON,		/* sockets and memory; opens nothing */
+	ISOLATE_DAEMON_BINDS,	/* the same, with flows that leave from a source */
 	ISOLATE_BROKER,		/* opens files; no network */
 };
 
@@ -39,10 +40,13 @@ NODISCARD int isolate_limits(const char **ret_what);
 /**
  * isolate_files() - Landlock: no file may be opened any more, by path
  *
+ * @binds:	TCP sockets may be bound to an address, without choosing a port
+ *
  * Holds for this thread and those started after.  Return: 0, also where the
  * kernel has no Landlock (@ret_active says), or -errno
  */
-NODISCARD int isolate_files(bool *ret_active, const char **ret_what);
+NODISCARD int isolate_files(bool binds, bool *ret_active,
+			    const char **ret_what);
 
 /**
  * isolate_seal() - Load the system call allow-list, for all threads

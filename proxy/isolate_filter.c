@@ -32,7 +32,8 @@
 
 #include "proxy/isolate.h"
 
-#define D	BIT(ISOLATE_DAEMON)
+#define D	(BIT(ISOLATE_DAEMON) | BIT(ISOLATE_DAEMON_BINDS))
+#define DB	BIT(ISOLATE_DAEMON_BINDS)
 #define B	BIT(ISOLATE_BROKER)
 
 /*
@@ -130,6 +131,7 @@ static const struct filter_rule filter_rules[] = {
 	{ D,     SYS_socket, 0, { ARG(0, AF_INET6),
 				  MASKED(1, SOCK_TYPE_BITS, SOCK_DGRAM) } },
 	{ D,     SYS_connect, 0, { { 0 } } },
+	{ DB,    SYS_bind, 0, { { 0 } } },	/* to leave from a source */
 	{ D,     SYS_getsockname, 0, { { 0 } } },
 	{ D,     SYS_getpeername, 0, { { 0 } } },
 	{ D,     SYS_getsockopt, 0, { { 0 } } },

@@ -40,6 +40,7 @@ noinst_LIBRARIES += %D%/libproxy.a
 	%D%/policies.c %D%/policies.h \
 	%D%/sandbox.c %D%/sandbox.h \
 	%D%/service.c %D%/service.h \
+	%D%/source.c %D%/source.h \
 	%D%/start.c %D%/start.h \
 	%D%/strangers.c %D%/strangers.h \
 	%D%/upstreams.c %D%/upstreams.h \

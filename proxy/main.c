@@ -23,7 +23,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <malloc.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,6 +47,7 @@
 #include "proxy/plug.h"
 #include "proxy/plug_check.h"
 #include "proxy/service.h"
+#include "proxy/source.h"
 #include "proxy/start.h"
 #include "proxy/upstreams.h"
 #include "proxy/worker.h"
@@ -68,6 +68,7 @@ struct daemon {
 	bool has_ids;
 	struct upstreams upstreams;
 	const struct parents *parents;
+	const struct source *source;	/* NULL: any */
 	struct buf conf;		/* its text as of the start */
 	uint64_t own_netns;
 	int signal_fd, notify_fd, log_fd;
@@ -94,13 +95,10 @@ static int main_failed(const char *what, int err)
 
 /* --- 1 parse ------------------------------------------------------------------ */
 
-static size_t main_cores(void)
+static void main_take_source(struct daemon *d, const struct source *s)
 {
-	cpu_set_t set;
-
-	if (sched_getaffinity(0, sizeof(set), &set) < 0)
-		return 1;
-	return MIN((size_t)CPU_COUNT(&set), CONFIG_WORKERS_MAX);
+	if (source_is_set(s))
+		d->source = s;
 }
 
 static int main_configure(struct daemon *d)
@@ -119,6 +117,7 @@ static int main_configure(struct daemon *d)
 	d->nworkers = 1;
 	d->ids = d->opts.ids;
 	d->has_ids = d->opts.has_ids;
+	main_take_source(d, &d->opts.source);
 	if (d->opts.private)
 		return parents_read_logins(&d->opts.parents);
 	err = service_read_config(d->opts.config, &d->service);
@@ -136,7 +135,8 @@ static int main_configure(struct daemon *d)
 		d->upstreams.path = NULL;
 	}
 	d->parents = &c->parents;
-	d->nworkers = c->workers ? c->workers : main_cores();
+	main_take_source(d, &c->source);
+	d->nworkers = c->workers ? c->workers : MIN(start_cores(), CONFIG_WORKERS_MAX);
 	d->ids = (struct isolate_ids){ c->uid, c->gid };
 	d->has_ids = c->has_user;
 	return 0;
@@ -156,6 +156,9 @@ static int main_open(struct daemon *d)
 	err = start_open_signals(!d->opts.private, &d->signal_fd);
 	if (err < 0)
 		return main_failed("signals", err);
+	err = source_open(d->source);
+	if (err < 0)
+		return err;
 	err = plug_own_netns(&d->own_netns);
 	if (err < 0)
 		return main_failed("SO_NETNS_COOKIE: Linux 5.14 or newer is needed",
@@ -230,11 +233,11 @@ static int main_open_log(struct daemon *d)
 	return err < 0 ? main_failed(path, err) : 0;
 }
 
-static int main_close_files(void)
+static int main_close_files(const struct daemon *d)
 {
 	const char *what = "";
 	bool active;
-	int err = isolate_files(&active, &what);
+	int err = isolate_files(d->source, &active, &what);
 
 	if (err < 0)
 		return main_failed(what, err);
@@ -357,6 +360,7 @@ static int main_make_workers(struct daemon *d)
 		if (err == 0) {
 			d->worker[i]->doors = d->service.socks.doors;
 			d->worker[i]->parents = d->parents;
+			d->worker[i]->source = d->source;
 		}
 	}
 	if (err < 0)
@@ -639,21 +643,9 @@ static void main_end(struct daemon *d)
 		main_free(d);
 }
 
-/* Before anything is made, and once: two processes will drop the id. */
-static int main_check_ids(const struct daemon *d)
-{
-	if (d->has_ids || (getuid() != 0 && geteuid() != 0))
-		return 0;
-	log_error("the daemon must not run as uid 0: started as root, %s",
-		  d->opts.private
-		  ? "give --uid and --gid of an unused id"
-		  : "name another user ('user' in [service])");
-	return -EPERM;
-}
-
 static int main_run(struct daemon *d)
 {
-	int err = main_check_ids(d);
+	int err = start_check_ids(d->has_ids, d->opts.private);
 
 	if (err == 0)
 		err = main_open(d);
@@ -664,11 +656,12 @@ static int main_run(struct daemon *d)
 	if (err == 0)
 		err = main_open_log(d);
 	if (err == 0)
-		err = main_close_files();
+		err = main_close_files(d);
 	if (err == 0)
 		err = main_start_threads(d);
 	if (err == 0)
-		err = main_seal(ISOLATE_DAEMON);
+		err = main_seal(d->source ? ISOLATE_DAEMON_BINDS :
+					    ISOLATE_DAEMON);
 	if (err == 0)
 		err = main_serve(d);
 	main_end(d);

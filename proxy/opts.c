@@ -28,6 +28,7 @@ static const char opts_usage[] =
 	"  --resolv-conf FILE  where the upstream resolvers stand [/etc/resolv.conf]\n"
 	"  --dns-server ADDRESS   one of them instead; may be repeated\n"
 	"  --tls-ca FILE       who may vouch for those that begin with tls://\n"
+	"  --source ADDRESS    that flows leave from, or one of each family\n"
 	"  --parent [NAME=]URL  a proxy that flows go through; may be repeated\n"
 	"  --parent-credentials FILE, --parent-bypass WORDS,\n"
 	"  --parent-resolve here|parent, --parent-http connect|absolute\n"
@@ -39,7 +40,7 @@ enum {
 	OPT_CONFIG = 256, OPT_CHECK, OPT_PRIVATE, OPT_PLUG_FD, OPT_UID,
 	OPT_GID, OPT_RESOLV, OPT_DNS, OPT_TLS_CA, OPT_PARENT, OPT_PARENT_LOGIN,
 	OPT_PARENT_BYPASS, OPT_PARENT_RESOLVE, OPT_PARENT_HTTP, OPT_LEVEL,
-	OPT_HELP, OPT_VERSION,
+	OPT_SOURCE, OPT_HELP, OPT_VERSION,
 };
 
 static const struct option opts_table[] = {
@@ -52,6 +53,7 @@ static const struct option opts_table[] = {
 	{ "resolv-conf", required_argument, NULL, OPT_RESOLV },
 	{ "dns-server", required_argument, NULL, OPT_DNS },
 	{ "tls-ca", required_argument, NULL, OPT_TLS_CA },
+	{ "source", required_argument, NULL, OPT_SOURCE },
 	{ "parent", required_argument, NULL, OPT_PARENT },
 	{ "parent-credentials", required_argument, NULL, OPT_PARENT_LOGIN },
 	{ "parent-bypass", required_argument, NULL, OPT_PARENT_BYPASS },
@@ -112,6 +114,17 @@ static bool opts_dns(const char *text, struct opts *o)
 	}
 	s->n++;
 	return true;
+}
+
+static bool opts_source(const char *text, struct opts *o)
+{
+	const char *why;
+
+	if (source_parse(str_from(text), &o->source, &why) == 0)
+		return true;
+	fprintf(stderr, "penstockd: --source is given '%s', which %s\n", text,
+		why);
+	return false;
 }
 
 static bool opts_parent(const char *text, struct opts *o)
@@ -199,6 +212,7 @@ static bool opts_take(int opt, const char *arg, struct opts *o)
 	case OPT_RESOLV: o->resolv_conf = arg; return true;
 	case OPT_DNS: return opts_dns(arg, o);
 	case OPT_TLS_CA: o->tls_ca = arg; return true;
+	case OPT_SOURCE: return opts_source(arg, o);
 	case OPT_PARENT: return opts_parent(arg, o);
 	case OPT_PARENT_LOGIN:
 	case OPT_PARENT_BYPASS:
@@ -242,6 +256,9 @@ static bool opts_check(struct opts *o)
 				NULL);
 	if (!o->private && (o->dns.n || o->tls_ca))
 		return opts_bad("--dns-server and --tls-ca go with --private; a service has [dns] in its configuration",
+				NULL);
+	if (!o->private && source_is_set(&o->source))
+		return opts_bad("--source goes with --private; a service has 'source' in its configuration",
 				NULL);
 	if (!o->private && o->parents.n)
 		return opts_bad("--parent goes with --private; a service has [parent NAME] in its configuration",

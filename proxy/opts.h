@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "proxy/isolate.h"
 #include "proxy/parents.h"
+#include "proxy/source.h"
 #include "resolver/resolver.h"
 
 struct opts {
@@ -23,6 +24,7 @@ struct opts {
 	const char *resolv_conf;	/* --resolv-conf FILE, or NULL */
 	struct resolver_servers dns;	/* --dns-server SERVER, each */
 	const char *tls_ca;		/* --tls-ca FILE, or NULL */
+	struct source source;		/* --source ADDRESS */
 	struct parents parents;		/* --parent [NAME=]URL, each; the first
 					 * is the default */
 	bool has_level;

@@ -6,11 +6,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/log.h"
 
 int start_clean_fds(int *plug_fd)
 {
@@ -61,4 +63,23 @@ int start_open_signals(bool service, int *ret_fd)
 		return -errno;
 	*ret_fd = fd;
 	return 0;
+}
+
+int start_check_ids(bool has_ids, bool private)
+{
+	if (has_ids || (getuid() != 0 && geteuid() != 0))
+		return 0;
+	log_error("the daemon must not run as uid 0: started as root, %s",
+		  private ? "give --uid and --gid of an unused id"
+			  : "name another user ('user' in [service])");
+	return -EPERM;
+}
+
+size_t start_cores(void)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set) < 0)
+		return 1;
+	return (size_t)CPU_COUNT(&set);
 }

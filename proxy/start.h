@@ -6,6 +6,7 @@
 #define PROXY_START_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/compiler.h"
 
@@ -25,5 +26,11 @@ NODISCARD int start_clean_fds(int *plug_fd);
  * Threads inherit that.
  */
 NODISCARD int start_open_signals(bool service, int *ret_fd);
+
+/* Before anything is made, and once, since two processes will drop the id: is it
+ * another than root's that they run by?  Says so; 0 or -EPERM. */
+NODISCARD int start_check_ids(bool has_ids, bool private);
+/* Processors that we may run on. */
+size_t start_cores(void);
 
 #endif /* PROXY_START_H */

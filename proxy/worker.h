@@ -21,6 +21,7 @@ struct event_base;
 struct own_doors;
 struct parents;
 struct relay_pool;
+struct source;
 struct resolver;
 
 struct worker {
@@ -30,6 +31,7 @@ struct worker {
 	const struct own_doors *doors;	/* where we listen; or NULL */
 	const struct ip_hosts *hosts;	/* current snapshot; replaced, never changed */
 	const struct parents *parents;	/* the daemon's; NULL: none */
+	const struct source *source;	/* that flows leave from; NULL: any */
 	struct list sandboxes;		/* struct sandbox.node */
 	struct list dead;		/* struct conn.dead: reclaimed after the turn */
 	struct event *reclaim;		/* active while @dead has something */

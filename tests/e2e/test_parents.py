@@ -207,6 +207,16 @@ def test_a_socks_server_with_a_login(as_user, socks):
         "parent_auth_failed"}
 
 
+def test_flows_leave_from_a_source(as_user):
+    # The sealed daemon may bind, and to no port of its choice.
+    got = as_user.sh("curl -sS4 http://v4.example.com/;"
+                     "curl -sS http://v6.example.com/",
+                     options=["--source", "%s %s" % (names.HOST_V4,
+                                                     names.HOST_V6)])
+    assert "host=v4.example.com" in got.out, got.out + got.err
+    assert "host=v6.example.com" in got.out, got.out + got.err
+
+
 @pytest.mark.parametrize("policy, options, words", [
     ("[defaults]\nparent = corp\n", [], "no parent 'corp'"),
     ("[allow a]\nhosts = a.example.com\nparent = corp\n",
@@ -215,6 +225,8 @@ def test_a_socks_server_with_a_login(as_user, socks):
     ("", ["--parent", "http://u:secret@%s:3128" % SQUID_V4], "credentials"),
     ("", ["--parent", SQUID, "--parent-credentials", "/etc/hostname"],
      "chmod 600"),
+    ("", ["--source", "198.51.100.77"], "no interface of this host has it"),
+    ("", ["--source", "eth0"], "is no address"),
 ])
 def test_what_is_not_there_or_wrong_is_told_before_anything_starts(
         as_user, policy, options, words):

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -23,6 +24,8 @@
 
 #include "proxy/dial.h"
 #include "proxy/parents.h"
+#include "proxy/sock.h"
+#include "proxy/source.h"
 #include "resolver/resolver.h"
 #include "tests/unit/proxy_lab.h"
 
@@ -781,6 +784,53 @@ static void a_silent_parent_is_a_parent_timeout(void **state)
 	close(listener);
 }
 
+static void a_flow_leaves_from_its_source(void **state)
+{
+	int four = lab_listen("203.0.113.10", PORT, NULL), fd;
+	struct dial_config c = named();
+	struct source source;
+	struct ip_endpoint peer;
+	const char *why;
+	char text[IP_TEXT_SIZE];
+
+	(void)state;
+	assert_int_equal(source_parse(STR("2001:db8:3::77 203.0.113.77"),
+				      &source, &why), 0);
+	c.source = &source;
+	c.prefer = IP_V4;
+	start(&c);
+	answer_a("203.0.113.10");
+	answer_aaaa("");
+	finish(REASON_ALLOWED, "203.0.113.10");
+	fd = lab_accept(four);
+	assert_int_equal(sock_peer(fd, &peer), 0);
+	ip_addr_text(&peer.addr, text);
+	assert_string_equal(text, "203.0.113.77");
+	close(fd);
+	close(four);
+}
+
+static void a_source_is_one_address_or_one_of_each_family(void **state)
+{
+	struct source s;
+	struct ip_addr addr;
+	const char *why;
+
+	(void)state;
+	assert_int_equal(source_parse(STR("2001:db8::1"), &s, &why), 0);
+	assert_int_equal(s.v4.family, IP_NONE);
+	assert_int_equal(source_parse(STR(""), &s, &why), -EINVAL);
+	assert_int_equal(source_parse(STR("192.0.2.1 192.0.2.2"), &s, &why),
+			 -EINVAL);
+	assert_int_equal(source_parse(STR("eth0"), &s, &why), -EINVAL);
+	/* Nobody's here. */
+	assert_int_equal(source_parse(STR("8.8.8.8"), &s, &why), 0);
+	assert_int_equal(source_check(&s, &addr), -EADDRNOTAVAIL);
+	assert_true(ip_addr_eq(&addr, &s.v4));
+	assert_int_equal(source_parse(STR("127.0.0.1"), &s, &why), 0);
+	assert_int_equal(source_check(&s, &addr), 0);
+}
+
 #define dial_unit(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -798,6 +848,8 @@ int main(void)
 		dial_unit(a_silent_address_is_overtaken_and_its_socket_closed),
 		dial_unit(a_silent_origin_is_a_connect_timeout_TUN_07),
 		dial_unit(a_silent_parent_is_a_parent_timeout),
+		dial_unit(a_flow_leaves_from_its_source),
+		dial_unit(a_source_is_one_address_or_one_of_each_family),
 		dial_unit(a_silent_resolver_is_a_dns_timeout),
 		dial_unit(the_resolvers_words_are_kept),
 		dial_unit(a_name_over_the_budget_is_not_dialled),

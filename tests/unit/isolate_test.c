@@ -62,7 +62,8 @@ static void child_seal(enum isolate_who who)
 	bool active;
 
 	if (isolate_drop(getuid() == 0 ? &ids : NULL, &what) < 0 ||
-	    isolate_limits(&what) < 0 || isolate_files(&active, &what) < 0 ||
+	    isolate_limits(&what) < 0 || isolate_files(who ==
+	    ISOLATE_DAEMON_BINDS, &active, &what) < 0 ||
 	    isolate_seal(who, &what) < 0) {
 		(void)!write(STDERR_FILENO, what, strlen(what));
 		_exit(101);
@@ -195,6 +196,28 @@ static int dial_sockets(void)
 	return v4 < 0 || v6 < 0 ? errno : 0;
 }
 
+static int bind_tcp(uint16_t port)
+{
+	const struct sockaddr_in at = {
+		.sin_family = AF_INET, .sin_port = htons(port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	return fd < 0 ? errno :
+	       tried(bind(fd, (const struct sockaddr *)&at, sizeof(at)));
+}
+
+static int bind_to_an_address(void)
+{
+	return bind_tcp(0);
+}
+
+static int bind_to_a_port(void)
+{
+	return bind_tcp(40404);
+}
+
 static int work_with_memory(void)
 {
 	void *p = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE,
@@ -255,6 +278,21 @@ static void the_sealed_daemon_can_do_its_work(void **state)
 	must_work(read_a_limit);
 }
 
+/* Where the operator names a source; a port of our choice is Landlock's to deny,
+ * from its fourth version on. */
+static void a_daemon_with_a_source_may_bind_and_no_other(void **state)
+{
+	int port;
+
+	(void)state;
+	must_die(bind_to_an_address);
+	assert_int_equal(try_in_child(bind_to_an_address, true,
+				      ISOLATE_DAEMON_BINDS), 0);
+	port = try_in_child(bind_to_a_port, true, ISOLATE_DAEMON_BINDS);
+	if (port != 0)
+		assert_int_equal(port, EACCES);
+}
+
 static void the_sealed_broker_has_no_network(void **state)
 {
 	(void)state;
@@ -282,7 +320,7 @@ static int open_behind_landlock(void)
 	const char *what = "";
 	bool active;
 
-	if (isolate_drop(NULL, &what) < 0 || isolate_files(&active, &what) < 0)
+	if (isolate_drop(NULL, &what) < 0 || isolate_files(false, &active, &what) < 0)
 		return 101;
 	if (!active)
 		return EACCES;	/* nothing to be tested on this kernel */
@@ -385,6 +423,7 @@ int main(void)
 		cmocka_unit_test(the_sealed_daemon_dies_of_what_it_never_does),
 		cmocka_unit_test(reading_a_file_fails_without_harm),
 		cmocka_unit_test(the_sealed_daemon_can_do_its_work),
+		cmocka_unit_test(a_daemon_with_a_source_may_bind_and_no_other),
 		cmocka_unit_test(the_sealed_broker_has_no_network),
 		cmocka_unit_test(a_sealed_process_can_still_abort),
 		cmocka_unit_test(landlock_alone_closes_every_file),
