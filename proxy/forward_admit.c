@@ -294,6 +294,29 @@ static bool is_odd_body(const struct http1_head *h)
 		str_eq(h->method, STR("DELETE")));
 }
 
+/* Schemes that log the connection in, and not the request (RFC 4559 6, against
+ * RFC 9110 11.4): whoever speaks on it behind that speaks as this client. */
+static bool binds_connection(const struct http1_head *h)
+{
+	static const struct str schemes[] = {
+		{ "ntlm", 4 }, { "negotiate", 9 }, { "nego2", 5 },
+		{ "kerberos", 8 },
+	};
+
+	for (size_t i = 0; i < h->nfields; i++) {
+		struct str rest = h->field[i].value, scheme = STR_NONE;
+
+		if (!str_ieq(h->field[i].name, STR("authorization")) ||
+		    !str_word(&rest, &scheme))
+			continue;
+		for (size_t k = 0; k < ARRAY_SIZE(schemes); k++) {
+			if (str_ieq(scheme, schemes[k]))
+				return true;
+		}
+	}
+	return false;
+}
+
 static enum reason judge(struct forward *f, struct str path)
 {
 	struct forward_exchange *x = &f->x;
@@ -351,6 +374,7 @@ static enum reason judge_request(struct forward *f, unsigned *ret_status)
 		return REASON_INTERNAL_ERROR;
 	x->websocket = websocket_asked(&f->head, x->accept);
 	x->last = is_odd_body(&f->head);
+	x->binds = binds_connection(&f->head);
 	how.path = t.path;
 	how.host = str_make(authority, (size_t)n);
 	how.websocket = x->websocket;

@@ -174,6 +174,7 @@ void forward_send(struct forward *f)
 	int n = f->net_absolute ? forward_authority(&f->x, to) : 0;
 
 	f->net_whole = false;
+	f->net_bound |= f->x.binds;
 	forward_set_state(f, FORWARD_EXCHANGE);
 	if (n < 0 || rewrite_hop(buf_str(&f->request), str_make(to, (size_t)n),
 				 f->net_basic, &f->net.out) < 0) {

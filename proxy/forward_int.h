@@ -65,6 +65,7 @@ struct forward_exchange {
 	bool expect;
 	bool websocket;
 	bool last;		/* no other request goes to net behind it */
+	bool binds;		/* net is its client's own from here on */
 	bool answered;		/* the final head went to app */
 	bool replayable;	/* may be sent twice (RFC 9110 9.2.2) */
 	bool replayed;		/* and was */
@@ -106,6 +107,7 @@ struct forward {
 	bool net_keep;		/* the origin lets the connection go on */
 	bool net_reused;	/* this exchange is not its first */
 	bool net_whole;		/* no exchange is on it */
+	bool net_bound;		/* it may know one client: nobody else's */
 	bool outlives;		/* the owner may have use for it */
 
 	bool dial_over;		/* result below; -1 with a reason */

@@ -26,7 +26,8 @@ void forward_net_close(struct forward *f, enum reason why)
 
 static bool net_is_whole(const struct forward *f)
 {
-	return f->net_whole && !f->net.eof && !f->net.broken && !f->net.deaf &&
+	return f->net_whole && !f->net_bound && !f->net.eof &&
+	       !f->net.broken && !f->net.deaf &&
 	       f->net.in.n == 0 && f->net.out.n == 0;
 }
 
@@ -76,6 +77,7 @@ void forward_net_take(struct forward *f)
 	f->net_target = f->x.target;
 	f->net_keep = false;
 	f->net_whole = false;
+	f->net_bound = false;
 	f->net_reused = f->dial_found;
 }
 

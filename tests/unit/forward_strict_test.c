@@ -224,6 +224,58 @@ static void what_is_not_whole_is_not_left(void **state)
 	}
 }
 
+/* The origin may take whoever asks on it for the one who logged in. */
+static void what_a_client_logged_in_on_is_nobody_elses(void **state)
+{
+	static const char *const asked[] = {
+		ASK("GET", "Authorization: NTLM TlRMTVNTUAAB\r\n"),
+		ASK("GET", "authorization:\tnegotiate YII=\r\n"),
+		ASK("GET", "Authorization: Basic YTpi\r\n"
+		    "Authorization: Kerberos x\r\n"),
+		ASK("GET", "Authorization: Nego2 x\r\n"),
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(asked); i++) {
+		t.config.outlives = true;
+		start_with(asked[i]);
+		hear(t.origin[0]);
+		say(t.origin[0], OK_2);
+		assert_non_null(strstr(hear(t.app), "\r\n\r\nok"));
+		/* Once is enough: the next request says nothing of it. */
+		say(t.app, ASK("GET", "Connection: close\r\n"));
+		expect(t.origin[0], "GET / HTTP/1.1\r\n" H VIA "\r\n");
+		say(t.origin[0], OK_2);
+		assert_non_null(strstr(hear(t.app), "\r\n\r\nok"));
+		assert_int_equal(t.pooled, -1);
+		forward_kit_close(state);
+		forward_kit_open(state);
+	}
+}
+
+/* Other schemes are of one request. */
+static void what_is_said_of_one_request_binds_nothing(void **state)
+{
+	static const char *const asked[] = {
+		ASK("GET", "Authorization: Basic YTpi\r\n"
+		    "Connection: close\r\n"),
+		ASK("GET", "Authorization: Bearer NTLM\r\n"
+		    "Connection: close\r\n"),
+		ASK("GET", "X-Authorization: NTLM x\r\n"
+		    "Connection: close\r\n"),
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(asked); i++) {
+		t.config.outlives = true;
+		start_with(asked[i]);
+		hear(t.origin[0]);
+		say(t.origin[0], OK_2);
+		hear(t.app);
+		assert_int_not_equal(t.pooled, -1);
+		forward_kit_close(state);
+		forward_kit_open(state);
+	}
+}
+
 static void a_found_connection_that_died_is_dialled_for_once(void **state)
 {
 	int origin;
@@ -271,6 +323,8 @@ int main(void)
 		T(a_205_has_no_body_however_it_is_framed),
 		T(a_client_that_closes_leaves_the_origin_whole),
 		T(what_is_not_whole_is_not_left),
+		T(what_a_client_logged_in_on_is_nobody_elses),
+		T(what_is_said_of_one_request_binds_nothing),
 		T(a_found_connection_that_died_is_dialled_for_once),
 		T(what_must_not_be_sent_twice_takes_none),
 	};
