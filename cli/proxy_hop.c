@@ -24,6 +24,7 @@
 
 #define ANSWER_MAX	(64u << 10)	/* bytes of a head with its body */
 #define READ_CHUNK	4096
+#define INTERIM_MAX	8		/* answers before the one that counts */
 #define LOGIN_TEXT_MAX	(4 * ((2 * PROXY_LOGIN_MAX + 1 + 2) / 3))
 
 struct hop {
@@ -288,8 +289,9 @@ static int told_no(const struct hop *h, const struct proxy_answer *a,
 		   struct buf *in)
 {
 	struct hop_why *why = h->why;
-	size_t want = a->length > ANSWER_MAX ? ANSWER_MAX :
-					       a->head + a->length;
+	/* Without a length, as ours always has one, who knows where it ends:
+	 * what came with the head will do. */
+	size_t want = a->length > ANSWER_MAX ? 0 : a->head + a->length;
 	struct str body;
 
 	why->fault = fault_of(a);
@@ -314,28 +316,53 @@ static int told_no(const struct hop *h, const struct proxy_answer *a,
 	return -EACCES;
 }
 
-static int hear_connect(const struct hop *h, struct buf *in)
+static int not_http(const struct hop *h)
 {
-	struct proxy_answer a;
-	int e;
+	return fail(h, HOP_NO_PROXY, "what answers there is no HTTP proxy",
+		    -EPROTO);
+}
 
+/* One head, and whatever came behind it. */
+static int read_head(const struct hop *h, struct buf *in,
+		     struct proxy_answer *ret)
+{
 	for (;;) {
-		switch (proxy_answer_parse(buf_str(in), &a)) {
+		int e;
+
+		switch (proxy_answer_parse(buf_str(in), ret)) {
 		case PROXY_ANSWER_DONE:
-			if (a.status < 200 || a.status > 299)
-				return told_no(h, &a, in);
-			buf_consume(in, a.head);
 			return 0;
 		case PROXY_ANSWER_BAD:
-			return fail(h, HOP_NO_PROXY, "what answers there is "
-				    "no HTTP proxy", -EPROTO);
+			return not_http(h);
 		case PROXY_ANSWER_MORE:
 			break;
 		}
 		e = read_more(h, in);
+		if (e == -ENOSPC)	/* a head without an end */
+			return not_http(h);
 		if (e)
 			return broke(h, e);
 	}
+}
+
+static int hear_connect(const struct hop *h, struct buf *in)
+{
+	struct proxy_answer a;
+
+	for (unsigned i = 0; i <= INTERIM_MAX; i++) {
+		int e = read_head(h, in, &a);
+
+		if (e)
+			return e;
+		if (a.status < 100 || a.status == 101)
+			break;
+		if (a.status > 299)
+			return told_no(h, &a, in);
+		buf_consume(in, a.head);
+		if (a.status > 199)
+			return 0;
+	}
+	return not_http(h);
 }
 
 /* --- SOCKS 5 ---------------------------------------------------------------------- */

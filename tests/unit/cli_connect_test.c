@@ -30,6 +30,7 @@
 #define BODY \
 	"{\"error\":\"host_not_allowed\",\"message\":\"no such \\\"rule\\\"\"," \
 	"\"port\":22,\"request\":\"Ask.\"}\n"
+#define PATIENCE_S	45	/* less than HOP_MS */
 
 /* --- the URL -------------------------------------------------------------------- */
 
@@ -170,8 +171,10 @@ static void texts_of_a_body_are_one_printable_line(void **state)
 /* --- the conversation -------------------------------------------------------------- */
 
 /* A proxy in a process of its own: hears each text and says the one behind it; NULL
- * ends. */
-static pid_t proxy(const char *const *script, size_t sizes[], uint16_t *port)
+ * ends.  @stays: it does not say that no more comes.  Should nobody hang up, an
+ * alarm ends it, and the test fails. */
+static pid_t proxy(const char *const *script, size_t sizes[], bool stays,
+		   uint16_t *port)
 {
 	int door = lab_listen("127.0.0.1", 0, port), fd;
 	char got[2048];
@@ -182,6 +185,7 @@ static pid_t proxy(const char *const *script, size_t sizes[], uint16_t *port)
 		close(door);
 		return pid;
 	}
+	alarm(PATIENCE_S);
 	fd = lab_accept(door);
 	for (size_t i = 0; script[i]; i++) {
 		size_t n = sizes[i];
@@ -201,7 +205,8 @@ static pid_t proxy(const char *const *script, size_t sizes[], uint16_t *port)
 	}
 	/* The client hangs up first, so that nothing is lost by a reset; and has
 	 * nothing more to say. */
-	shutdown(fd, SHUT_WR);
+	if (!stays)
+		shutdown(fd, SHUT_WR);
 	lab_wait_readable(NULL, fd);
 	_exit(recv(fd, got, 1, 0) <= 0 ? 0 : 4);
 }
@@ -223,6 +228,7 @@ struct talk {
 	const char *to;
 	const char *const *script;
 	size_t *sizes;
+	bool stays;
 	struct hop_why why;
 	char early[64];
 };
@@ -235,7 +241,7 @@ static int talk(struct talk *t)
 	uint16_t port;
 	const char *why;
 	int fd = -1, e;
-	pid_t pid = proxy(t->script, t->sizes, &port);
+	pid_t pid = proxy(t->script, t->sizes, t->stays, &port);
 
 	assert_int_equal(proxy_url_parse(str_from(t->url), &p, &why), 0);
 	p.port = port;
@@ -315,6 +321,80 @@ static void a_refusal_has_words_and_an_outage_others(void **state)
 		assert_string_equal(t.why.sentence, all[i].sentence);
 		assert_string_equal(t.why.mend, all[i].mend);
 	}
+}
+
+/* Its connection stays open, and how long the body is it does not say. */
+static void a_refusal_without_a_length_is_told_at_once(void **state)
+{
+	static const char ask[] = CONNECT_TO("git.example.com:22", "");
+	static const char no[] = "HTTP/1.1 403 Forbidden\r\n"
+		"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
+	static const char more[] = "HTTP/1.1 403 Forbidden\r\n"
+		"Content-Length: 4000000000\r\n\r\n";
+	static const char *const said[] = { no, more };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(said); i++) {
+		struct talk t = {
+			.url = "http://127.0.0.1:1", .to = "git.example.com",
+			.script = SAY(ask, said[i]), .stays = true,
+			.sizes = SIZES(sizeof(ask) - 1, strlen(said[i])),
+		};
+
+		assert_int_equal(talk(&t), -EACCES);
+		assert_int_equal(t.why.fault, HOP_REFUSED);
+		assert_string_equal(t.why.word,
+				    "the proxy says 403 Forbidden");
+	}
+}
+
+#define INTERIM	"HTTP/1.1 100 Continue\r\nX: y\r\n\r\n"
+
+static void what_comes_before_the_answer_is_read_over(void **state)
+{
+	static const char ask[] = CONNECT_TO("git.example.com:22", "");
+	static const char yes[] = INTERIM "HTTP/1.1 103 Early Hints\r\n\r\n"
+				  "HTTP/1.1 200 OK\r\n\r\nSSH-2.0-x\r\n";
+	static const char flood[] = INTERIM INTERIM INTERIM INTERIM INTERIM
+				    INTERIM INTERIM INTERIM INTERIM
+				    "HTTP/1.1 200 OK\r\n\r\n";
+	static const char turned[] = "HTTP/1.1 101 Switching Protocols\r\n\r\n";
+	static const char *const no[] = { flood, turned,
+					  "HTTP/1.1 099 x\r\n\r\n" };
+	struct talk t = {
+		.url = "http://127.0.0.1:1", .to = "git.example.com",
+		.script = SAY(ask, yes),
+		.sizes = SIZES(sizeof(ask) - 1, sizeof(yes) - 1),
+	};
+
+	(void)state;
+	assert_int_equal(talk(&t), 0);
+	assert_string_equal(t.early, "SSH-2.0-x\r\n");
+	for (size_t i = 0; i < ARRAY_SIZE(no); i++) {
+		t.script = SAY(ask, no[i]);
+		t.sizes = SIZES(sizeof(ask) - 1, strlen(no[i]));
+		assert_int_equal(talk(&t), -EPROTO);
+		assert_int_equal(t.why.fault, HOP_NO_PROXY);
+		assert_string_equal(t.why.word,
+				    "what answers there is no HTTP proxy");
+	}
+}
+
+static void a_head_without_an_end_is_no_proxys(void **state)
+{
+	static const char ask[] = CONNECT_TO("git.example.com:22", "");
+	static char said[80u << 10] = "HTTP/1.1 200 OK\r\nX: ";
+	size_t n = strlen(said);
+	struct talk t = {
+		.url = "http://127.0.0.1:1", .to = "git.example.com",
+		.script = SAY(ask, said), .stays = true,
+		.sizes = SIZES(sizeof(ask) - 1, 64u << 10),
+	};
+
+	(void)state;
+	memset(said + n, 'x', sizeof(said) - n);
+	assert_int_equal(talk(&t), -EPROTO);
+	assert_string_equal(t.why.word, "what answers there is no HTTP proxy");
 }
 
 static void socks_is_spoken_with_and_without_a_login(void **state)
@@ -497,6 +577,9 @@ int main(void)
 		cmocka_unit_test(
 			a_connect_is_asked_for_and_what_follows_is_kept),
 		cmocka_unit_test(a_refusal_has_words_and_an_outage_others),
+		cmocka_unit_test(a_refusal_without_a_length_is_told_at_once),
+		cmocka_unit_test(what_comes_before_the_answer_is_read_over),
+		cmocka_unit_test(a_head_without_an_end_is_no_proxys),
 		cmocka_unit_test(socks_is_spoken_with_and_without_a_login),
 		cmocka_unit_test(where_nobody_listens_is_no_proxy),
 		cmocka_unit_test(each_way_ends_by_itself_TUN_10),
