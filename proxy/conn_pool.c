@@ -8,8 +8,8 @@
  * of the same way in, for the same name and port, by the same rules, and only
  * where those let the address pass anew.  It is then a connection that the
  * request might have opened itself.  The flow goes with it: one id, one open,
- * one close, whoever uses it.  One that a program logged in on (NTLM) is its
- * own, and never comes here.
+ * one close, whoever uses it.  One that a program logged in on (NTLM), or sent
+ * a body on, is its own and never comes here.
  *
  * The latest goes first, since it is the most likely to live.  What speaks or
  * ends while it waits is closed, and so is what has waited for too long, or for

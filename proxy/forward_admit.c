@@ -374,7 +374,10 @@ static enum reason judge_request(struct forward *f, unsigned *ret_status)
 		return REASON_INTERNAL_ERROR;
 	x->websocket = websocket_asked(&f->head, x->accept);
 	x->last = is_odd_body(&f->head);
-	x->binds = binds_connection(&f->head);
+	/* An origin that answered and left the body unread will take it for a
+	 * request: its answer must not become somebody else's. */
+	x->binds = f->head.framing != HTTP1_NO_BODY ||
+		   binds_connection(&f->head);
 	how.path = t.path;
 	how.host = str_make(authority, (size_t)n);
 	how.websocket = x->websocket;

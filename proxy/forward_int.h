@@ -107,7 +107,7 @@ struct forward {
 	bool net_keep;		/* the origin lets the connection go on */
 	bool net_reused;	/* this exchange is not its first */
 	bool net_whole;		/* no exchange is on it */
-	bool net_bound;		/* it may know one client: nobody else's */
+	bool net_bound;		/* it may answer to one client: nobody else's */
 	bool outlives;		/* the owner may have use for it */
 
 	bool dial_over;		/* result below; -1 with a reason */

@@ -252,6 +252,33 @@ static void what_a_client_logged_in_on_is_nobody_elses(void **state)
 	}
 }
 
+/* An origin that does not read it takes it for a request, and answers that
+ * one to whoever asks next. */
+static void where_a_body_went_nobody_else_asks(void **state)
+{
+	static const char *const body[] = {
+		"Content-Length: 27\r\n\r\nGET /other HTTP/1.1\r\nX: y\r\n",
+		"Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",
+		"Content-Length: 0\r\n\r\n",
+	};
+	char said[256];
+
+	for (unsigned i = 0; i < ARRAY_SIZE(body); i++) {
+		t.config.outlives = true;
+		assert_true(snprintf(said, sizeof(said),
+				     "POST http://a.example.com/ HTTP/1.1\r\n"
+				     H "Connection: close\r\n%s",
+				     body[i]) > 0);
+		start_with(said);
+		hear(t.origin[0]);
+		say(t.origin[0], OK_2);
+		assert_non_null(strstr(hear(t.app), "\r\n\r\nok"));
+		assert_int_equal(t.pooled != -1, i == 2);
+		forward_kit_close(state);
+		forward_kit_open(state);
+	}
+}
+
 /* Other schemes are of one request. */
 static void what_is_said_of_one_request_binds_nothing(void **state)
 {
@@ -324,6 +351,7 @@ int main(void)
 		T(a_client_that_closes_leaves_the_origin_whole),
 		T(what_is_not_whole_is_not_left),
 		T(what_a_client_logged_in_on_is_nobody_elses),
+		T(where_a_body_went_nobody_else_asks),
 		T(what_is_said_of_one_request_binds_nothing),
 		T(a_found_connection_that_died_is_dialled_for_once),
 		T(what_must_not_be_sent_twice_takes_none),
