@@ -392,8 +392,8 @@ static int launch(struct run *r, char **command)
 		return EXIT_OWN;
 	}
 	if (spec.plug_path && r->opts.parent.n) {
-		say("--parent and --source are for a penstockd of the run's "
-		    "own, and a service is there: add --private, or name a "
+		say("--parent, --source and --mark are for a penstockd of the "
+		    "run's own, and a service is there: add --private, or name a "
 		    "parent of the service's in the policy");
 		return EXIT_OWN;
 	}

@@ -20,6 +20,7 @@ enum {
 	ID_NO_PROXY_ENV, ID_SOCKS, ID_MAP_ROOT, ID_NAME, ID_PRIVATE, ID_PLUG, ID_DAEMON,
 	ID_DNS_SERVER, ID_DNS_CA, ID_PARENT, ID_PARENT_LOGIN,
 	ID_PARENT_BYPASS, ID_PARENT_RESOLVE, ID_PARENT_HTTP, ID_SOURCE,
+	ID_MARK,
 	ID_HELP,
 };
 
@@ -56,6 +57,8 @@ static const struct opt opts[] = {
 	  "who may vouch for tls:// resolvers, instead of the system's" },
 	{ ID_SOURCE, "source", 0, OPT_NEEDED, "ADDRESS",
 	  "of this machine, that flows leave from; or one of each family" },
+	{ ID_MARK, "mark", 0, OPT_NEEDED, "N",
+	  "that sockets of flows bear (SO_MARK); as root" },
 	{ ID_PARENT, "parent", 0, OPT_NEEDED, "[NAME=]URL",
 	  "a proxy that flows go through, http://... or socks5://...; env: "
 	  "your own" },
@@ -219,6 +222,8 @@ static const char *set(void *arg, int id, const char *value)
 		return set_once(&o->dns_ca, value);
 	case ID_SOURCE:
 		return run_parent_add_word(&o->parent, "--source", value);
+	case ID_MARK:
+		return run_parent_add_word(&o->parent, "--mark", value);
 	case ID_PARENT:
 		return run_parent_add(&o->parent, "--parent", value);
 	case ID_PARENT_LOGIN:
@@ -252,8 +257,8 @@ static const char *contradiction(const struct run_opts *o)
 		return "--dns-server is for a penstockd of the run's own, "
 		       "not for --plug: a service has resolvers of its own";
 	if ((o->parent.n || o->parent.env) && o->plug)
-		return "--parent and --source are for a penstockd of the run's "
-		       "own, not for --plug: a service has its own";
+		return "--parent, --source and --mark are for a penstockd of "
+		       "the run's own, not for --plug: a service has its own";
 	if (o->dns_ca && !o->dns[0])
 		return "--dns-ca needs a --dns-server that begins with tls://";
 	if (o->policy_name && o->private)

@@ -14,6 +14,7 @@
 #include "base/ini.h"
 #include "base/mem.h"
 #include "proxy/config_own.h"
+#include "proxy/marker.h"
 
 #define CONFIG_PLUG_DEFAULT	"/run/penstock/plug.sock"
 #define CONFIG_RESOLV_DEFAULT	"/etc/resolv.conf"
@@ -136,6 +137,16 @@ static void config_take_source(struct config_reader *r,
 	const char *why;
 
 	if (source_parse(value, config_field(r, k), &why) < 0)
+		config_error(r, r->line, "'%s' is given '%.*s', which %s",
+			     k->name, STR_ARG(value), why);
+}
+
+static void config_take_mark(struct config_reader *r,
+			     const struct config_key *k, struct str value)
+{
+	const char *why;
+
+	if (marker_parse(value, config_field(r, k), &why) < 0)
 		config_error(r, r->line, "'%s' is given '%.*s', which %s",
 			     k->name, STR_ARG(value), why);
 }
@@ -283,6 +294,7 @@ static const struct config_key config_keys[] = {
 	  CONFIG_DRAIN_MAX_S },
 	{ "service", "log_level", config_take_level, 0, 0, 0 },
 	{ "service", "source", config_take_source, AT(source), 0, 0 },
+	{ "service", "mark", config_take_mark, AT(mark), 0, 0 },
 	{ "service", "user", config_take_user, 0, 0, 0 },
 	{ "plug", "allow_policy_uid", config_take_uids, AT(bring), 0, 0 },
 	{ "plug", "allow_policy_group", config_take_gids, AT(bring), 0, 0 },

@@ -78,6 +78,7 @@ struct config {
 	unsigned drain_s;
 	enum log_level log_level;
 	struct source source;	/* that flows leave from */
+	uint32_t mark;		/* of their sockets; 0: none */
 	bool has_user;
 	uid_t uid;
 	gid_t gid;

@@ -108,6 +108,7 @@ int conn_dial_target(struct conn *c)
 		.rules = c->rules,
 		.parents = w->parents,
 		.source = w->source,
+		.marks = w->marks,
 		.http = c->state == CONN_HTTP || c->speech == SPEECH_HTTP,
 		.hosts = &w->hosts,
 		.doors = w->doors,

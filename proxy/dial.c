@@ -27,6 +27,9 @@
  * like any other, and has no time of its own but the dial's.  Where the parent
  * looks names up, there is one attempt, with the name, and no lookup.
  *
+ * Where sockets are to bear a mark, they come from another process (marks.c),
+ * and an attempt may have to wait for one; the race and its deadlines go on.
+ *
  * The reason for a failure is the most useful one: dial_why.c.
  */
 #include "proxy/dial_own.h"
@@ -66,7 +69,7 @@ static void limits_fill(struct dial_limits *l)
 
 static bool attempt_is_open(const struct dial_attempt *a)
 {
-	return a->fd >= 0 || a->via;
+	return a->fd >= 0 || a->via || a->wait.queue;
 }
 
 static void attempt_close(struct dial_attempt *a)
@@ -74,6 +77,7 @@ static void attempt_close(struct dial_attempt *a)
 	if (a->fd >= 0)
 		(void)!event_del(&a->ev);
 	fd_closep(&a->fd);
+	marks_cancel(&a->wait);
 	parent_dial_cancel(a->via);
 	a->via = NULL;
 }
@@ -194,7 +198,7 @@ static void on_parent(void *arg, const struct parent_dial_result *r)
 }
 
 /* As attempt_start(), through a parent. */
-static int attempt_start_via(struct dial *d, struct dial_attempt *a)
+static enum reason attempt_start_via(struct dial *d, struct dial_attempt *a)
 {
 	const struct parent_dial_config config = {
 		.dial = &d->c,
@@ -206,59 +210,104 @@ static int attempt_start_via(struct dial *d, struct dial_attempt *a)
 		.fn = on_parent,
 		.arg = a,
 	};
+	int err = parent_dial_start(&config, &a->via);
 
-	return -parent_dial_start(&config, &a->via);
+	return err < 0 ? sock_connect_reason(-err) : REASON_ALLOWED;
 }
 
-/* As attempt_start(), straight to the address. */
-static int attempt_start_direct(struct dial *d, struct dial_attempt *a)
+/* Takes @fd.  0, or the errno of one that failed at once. */
+static int attempt_connect(struct dial_attempt *a, int fd)
 {
-	const struct ip_endpoint dst = { a->addr, d->c.port };
+	const struct dial_config *c = &a->dial->c;
+	const struct ip_endpoint dst = { a->addr, c->port };
 	struct sockaddr_storage ss;
 	socklen_t n = ip_endpoint_to_sockaddr(&dst, &ss);
-	CLEANUP(fd_closep) int fd = -1;
+	CLEANUP(fd_closep) int own = fd;
+	int err;
 
-	fd = socket(ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
-		    IPPROTO_TCP);
-	if (fd == -1)
-		return errno;
 	sock_tune(fd);
-	if (source_bind(d->c.source, fd, ss.ss_family) < 0)
-		return errno;
+	err = source_bind(c->source, fd, ss.ss_family);
+	if (err < 0)
+		return -err;
 	if (connect(fd, (const struct sockaddr *)&ss, n) == -1 &&
 	    errno != EINPROGRESS)
 		return errno;
 	/* One that connected at once is writable at once. */
-	if (event_assign(&a->ev, d->c.base, fd, EV_WRITE, attempt_cb, a) ||
-	    arm(&a->ev, d->c.limits.connect_ms))
+	if (event_assign(&a->ev, c->base, fd, EV_WRITE, attempt_cb, a) ||
+	    arm(&a->ev, c->limits.connect_ms))
 		return ENOMEM;
-	a->fd = fd_take(&fd);
+	a->fd = fd_take(&own);
 	return 0;
+}
+
+/* As attempt_start(), with @fd_or_err as its socket. */
+static enum reason attempt_with(struct dial_attempt *a, int fd_or_err)
+{
+	enum reason why;
+	int err;
+
+	if (fd_or_err >= 0) {
+		err = attempt_connect(a, fd_or_err);
+		return err ? sock_connect_reason(err) : REASON_ALLOWED;
+	}
+	/* Of the network this says nothing. */
+	why = sock_connect_reason(-fd_or_err);
+	return why == REASON_CONNECT_FAILED ? REASON_INTERNAL_ERROR : why;
+}
+
+static void on_marked(struct marks_wait *w, int fd_or_err)
+{
+	struct dial_attempt *a = container_of(w, struct dial_attempt, wait);
+	struct dial *d = a->dial;
+	enum reason why;
+
+	REQUIRE(d->magic == DIAL_MAGIC);
+	why = attempt_with(a, fd_or_err);
+	if (why == REASON_ALLOWED)
+		return;
+	attempt_over(a, why, 0);
+	dial_next(d);
+}
+
+/* As attempt_start(), straight to the address. */
+static enum reason attempt_start_direct(struct dial *d,
+					struct dial_attempt *a)
+{
+	int family = a->addr.family == IP_V4 ? AF_INET : AF_INET6, fd;
+
+	if (!d->c.marks) {
+		fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+			    IPPROTO_TCP);
+		return attempt_with(a, fd < 0 ? -errno : fd);
+	}
+	a->wait.fn = on_marked;
+	fd = marks_take(d->c.marks, family, &a->wait);
+	return fd == -EINPROGRESS ? REASON_ALLOWED : attempt_with(a, fd);
 }
 
 /**
  * attempt_start() - One more
  * @addr:	NULL: by name, through the parent of @way
- * Return: 0 when it is under way, else the errno of one that failed at once (a
- * family without a route)
+ * Return: ALLOWED when it is under way, else why it failed at once (a family
+ * without a route)
  */
-static int attempt_start(struct dial *d, const struct ip_addr *addr,
-			 const struct dial_way *way)
+static enum reason attempt_start(struct dial *d, const struct ip_addr *addr,
+				 const struct dial_way *way)
 {
 	struct dial_attempt *a = &d->attempt[d->nattempts];
-	int err;
+	enum reason why;
 
 	*a = (struct dial_attempt){ .dial = d, .fd = -1, .way = *way };
 	if (addr)
 		a->addr = *addr;
 	a->way.bare = way->parent && way->parent->absolute && d->c.http;
-	err = way->parent ? attempt_start_via(d, a) :
+	why = way->parent ? attempt_start_via(d, a) :
 			    attempt_start_direct(d, a);
-	if (err == 0) {
+	if (why == REASON_ALLOWED) {
 		d->nattempts++;
 		d->nopen++;
 	}
-	return err;
+	return why;
 }
 
 /* Ask the caller once, when the first address is known. */
@@ -288,7 +337,7 @@ static bool dial_try(struct dial *d, const struct ip_addr *addr)
 {
 	struct rules_answer answer;
 	struct dial_way way;
-	int err;
+	enum reason why;
 
 	if (!dial_way_of(d, addr, &answer, &way))
 		return false;
@@ -297,10 +346,10 @@ static bool dial_try(struct dial *d, const struct ip_addr *addr)
 	if (addr)
 		d->result.dst.addr = *addr;
 	d->result.way = way;
-	err = attempt_start(d, addr, &way);
-	if (err == 0)
+	why = attempt_start(d, addr, &way);
+	if (why == REASON_ALLOWED)
 		return true;
-	dial_why_failed(d, sock_connect_reason(err), 0);
+	dial_why_failed(d, why, 0);
 	return false;
 }
 
@@ -347,6 +396,8 @@ static void dial_out_of_time(struct dial *d)
 			dial_why_failed(d, REASON_PARENT_TIMEOUT, 0);
 		else if (d->attempt[i].fd >= 0)
 			dial_why_failed(d, REASON_CONNECT_TIMEOUT, 0);
+		else if (d->attempt[i].wait.queue)
+			dial_why_failed(d, REASON_INTERNAL_ERROR, 0);
 	}
 	if (d->nopen > 0)
 		return;

@@ -20,6 +20,7 @@
 #include "rules/rules.h"
 
 struct event_base;
+struct marks;
 struct own_doors;
 struct parent;
 struct parents;
@@ -90,6 +91,7 @@ struct dial_config {
 						 * of a parent, nothing is judged */
 	const struct parents *parents;		/* or NULL: there are none */
 	const struct source *source;		/* to leave from; or NULL */
+	struct marks *marks;	/* where sockets come from; NULL: unmarked */
 	const struct ip_hosts *const *hosts;	/* current snapshot; may hold NULL */
 	const struct own_doors *doors;	/* never dialled; NULL: none */
 	struct resolver_asker asker;

@@ -6,7 +6,8 @@
  * the mend.  From the most to the least useful:
  *
  *	what the network said of an address that was tried
- *		descriptors_exceeded, memory_exceeded	ours, whatever else was
+ *		internal_error, descriptors_exceeded, memory_exceeded
+ *					ours, whatever else was
  *		parent_auth_failed	the operator must give other credentials
  *		parent_refused		a parent was asked for exactly this, and
  *					said why
@@ -36,7 +37,7 @@ static int net_rank(enum reason r)
 		REASON_PARENT_PROTOCOL, REASON_CONNECT_TIMEOUT,
 		REASON_CONNECT_REFUSED, REASON_PARENT_REFUSED,
 		REASON_PARENT_AUTH_FAILED, REASON_MEMORY_EXCEEDED,
-		REASON_DESCRIPTORS_EXCEEDED,
+		REASON_DESCRIPTORS_EXCEEDED, REASON_INTERNAL_ERROR,
 	};
 	unsigned i;
 

@@ -53,24 +53,28 @@ static void isolate_drop_bounding(void)
 		;
 }
 
-static int isolate_drop_caps(const char **ret_what)
+/* All but those of @keep. */
+static int isolate_drop_caps(uint32_t keep, const char **ret_what)
 {
 	struct __user_cap_header_struct head = {
 		.version = _LINUX_CAPABILITY_VERSION_3,
 	};
-	struct __user_cap_data_struct none[2] = { { 0 } };
+	struct __user_cap_data_struct left[2] = {
+		{ .effective = keep, .permitted = keep },
+	};
 
 	*ret_what = "capset";
-	if (syscall(SYS_capset, &head, none) < 0)
+	if (syscall(SYS_capset, &head, left) < 0)
 		return -errno;
-	/* An empty permitted set empties the ambient set too. */
+	/* What is not inheritable leaves the ambient set too. */
 	*ret_what = "no_new_privs";
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
 	return 0;
 }
 
-int isolate_drop(const struct isolate_ids *ids, const char **ret_what)
+static int isolate_drop_to(const struct isolate_ids *ids, uint32_t keep,
+			   const char **ret_what)
 {
 	int err;
 
@@ -84,13 +88,28 @@ int isolate_drop(const struct isolate_ids *ids, const char **ret_what)
 	*ret_what = "the daemon must not run as uid 0";
 	if (getuid() == 0 || geteuid() == 0)
 		return -EPERM;
-	err = isolate_drop_caps(ret_what);
+	err = isolate_drop_caps(keep, ret_what);
 	if (err < 0)
 		return err;
 	/* After the ids: changing them makes a process dumpable as sysctl
 	 * fs.suid_dumpable says. */
 	*ret_what = "PR_SET_DUMPABLE";
 	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+int isolate_drop(const struct isolate_ids *ids, const char **ret_what)
+{
+	return isolate_drop_to(ids, 0, ret_what);
+}
+
+int isolate_drop_but(const struct isolate_ids *ids, unsigned cap,
+		     const char **ret_what)
+{
+	/* Else the change of ids takes it. */
+	*ret_what = "PR_SET_KEEPCAPS";
+	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0)
+		return -errno;
+	return isolate_drop_to(ids, BIT(cap), ret_what);
 }
 
 int isolate_limits(const char **ret_what)

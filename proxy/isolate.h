@@ -22,6 +22,7 @@ enum isolate_who {
 	ISOLATE_DAEMON,		/* sockets and memory; opens nothing */
 	ISOLATE_DAEMON_BINDS,	/* the same, with flows that leave from a source */
 	ISOLATE_BROKER,		/* opens files; no network */
+	ISOLATE_MARKER,		/* makes TCP sockets and marks them; dials nowhere */
 };
 
 /**
@@ -33,6 +34,11 @@ enum isolate_who {
  */
 NODISCARD int isolate_drop(const struct isolate_ids *ids,
 			   const char **ret_what);
+
+/* The same, but for one capability (CAP_NET_RAW), which a process that is no
+ * root any more keeps and can hand to no program.  -EPERM without it. */
+NODISCARD int isolate_drop_but(const struct isolate_ids *ids, unsigned cap,
+			       const char **ret_what);
 
 /* No core dump, as many descriptors as the hard limit allows. */
 NODISCARD int isolate_limits(const char **ret_what);

@@ -35,13 +35,14 @@
 #define D	(BIT(ISOLATE_DAEMON) | BIT(ISOLATE_DAEMON_BINDS))
 #define DB	BIT(ISOLATE_DAEMON_BINDS)
 #define B	BIT(ISOLATE_BROKER)
+#define M	BIT(ISOLATE_MARKER)
 
 /*
  * AddressSanitizer opens /proc files, changes mappings and asks for stacks
  * when it reports; a build with it allows those calls too, and is for tests.
  */
 #ifdef PENSTOCK_SANITIZED
-#define S	(D | B)
+#define S	(D | B | M)
 #else
 #define S	0u
 #endif
@@ -104,27 +105,27 @@ static const struct filter_rule filter_rules[] = {
 	{ D,     SYS_epoll_wait, 0, { { 0 } } },
 	{ D,     SYS_epoll_pwait, 0, { { 0 } } },
 	{ D,     SYS_epoll_ctl, 0, { { 0 } } },
-	{ D | B, SYS_futex, 0, { { 0 } } },
-	{ D | B, SYS_clock_gettime, 0, { { 0 } } },	/* where no vDSO is */
-	{ D | B, SYS_gettimeofday, 0, { { 0 } } },
+	{ D | B | M, SYS_futex, 0, { { 0 } } },
+	{ D | B | M, SYS_clock_gettime, 0, { { 0 } } },	/* where no vDSO is */
+	{ D | B | M, SYS_gettimeofday, 0, { { 0 } } },
 	/* bytes: relays, DNS, records, mailboxes, control socket */
 	{ D | B, SYS_read, 0, { { 0 } } },
-	{ D | B, SYS_write, 0, { { 0 } } },
+	{ D | B | M, SYS_write, 0, { { 0 } } },
 	{ D,     SYS_readv, 0, { { 0 } } },
 	{ D,     SYS_writev, 0, { { 0 } } },
 	{ D,     SYS_splice, 0, { { 0 } } },
 	{ D,     SYS_recvfrom, 0, { { 0 } } },
 	{ D,     SYS_sendto, 0, { { 0 } } },
-	{ D | B, SYS_recvmsg, 0, { { 0 } } },
-	{ D | B, SYS_sendmsg, 0, { { 0 } } },
+	{ D | B | M, SYS_recvmsg, 0, { { 0 } } },
+	{ D | B | M, SYS_sendmsg, 0, { { 0 } } },
 	{ D,     SYS_recvmmsg, 0, { { 0 } } },
 	{ D,     SYS_sendmmsg, 0, { { 0 } } },
-	{ D | B, SYS_close, 0, { { 0 } } },
+	{ D | B | M, SYS_close, 0, { { 0 } } },
 	/* sockets: flows out, and questions to the upstream resolvers */
 	{ D,     SYS_accept4, 0, { { 0 } } },
-	{ D,     SYS_socket, 0, { ARG(0, AF_INET),
+	{ D | M, SYS_socket, 0, { ARG(0, AF_INET),
 				  MASKED(1, SOCK_TYPE_BITS, SOCK_STREAM) } },
-	{ D,     SYS_socket, 0, { ARG(0, AF_INET6),
+	{ D | M, SYS_socket, 0, { ARG(0, AF_INET6),
 				  MASKED(1, SOCK_TYPE_BITS, SOCK_STREAM) } },
 	{ D,     SYS_socket, 0, { ARG(0, AF_INET),
 				  MASKED(1, SOCK_TYPE_BITS, SOCK_DGRAM) } },
@@ -136,6 +137,7 @@ static const struct filter_rule filter_rules[] = {
 	{ D,     SYS_getpeername, 0, { { 0 } } },
 	{ D,     SYS_getsockopt, 0, { { 0 } } },
 	{ D,     SYS_setsockopt, 0, { { 0 } } },
+	{ M,     SYS_setsockopt, 0, { ARG(1, SOL_SOCKET), ARG(2, SO_MARK) } },
 	{ D,     SYS_shutdown, 0, { { 0 } } },
 	/* relays: pipes for splice(2), bytes still unsent or unread */
 	{ D,     SYS_pipe2, 0, { { 0 } } },
@@ -156,17 +158,17 @@ static const struct filter_rule filter_rules[] = {
 	{ D,     SYS_pread64, 0, { { 0 } } },
 	{ D,     SYS_fdatasync, 0, { { 0 } } },		/* records */
 	{ D,     SYS_fsync, 0, { { 0 } } },
-	{ D | B, SYS_poll, 0, { { 0 } } },
-	{ D | B, SYS_ppoll, 0, { { 0 } } },
+	{ D | B | M, SYS_poll, 0, { { 0 } } },
+	{ D | B | M, SYS_ppoll, 0, { { 0 } } },
 	/* memory, never executable */
-	{ D | B, SYS_brk, 0, { { 0 } } },
-	{ D | B, SYS_mmap, 0, { MASKED(2, PROT_EXEC, 0) } },
-	{ D | B, SYS_mprotect, 0, { MASKED(2, PROT_EXEC, 0) } },
-	{ D | B, SYS_munmap, 0, { { 0 } } },
-	{ D | B, SYS_mremap, 0, { { 0 } } },
-	{ D | B, SYS_madvise, 0, { { 0 } } },
+	{ D | B | M, SYS_brk, 0, { { 0 } } },
+	{ D | B | M, SYS_mmap, 0, { MASKED(2, PROT_EXEC, 0) } },
+	{ D | B | M, SYS_mprotect, 0, { MASKED(2, PROT_EXEC, 0) } },
+	{ D | B | M, SYS_munmap, 0, { { 0 } } },
+	{ D | B | M, SYS_mremap, 0, { { 0 } } },
+	{ D | B | M, SYS_madvise, 0, { { 0 } } },
 	/* libc: ids from the kernel, sorting (how much memory is there), arenas */
-	{ D | B, SYS_getrandom, 0, { { 0 } } },
+	{ D | B | M, SYS_getrandom, 0, { { 0 } } },
 	{ D,     SYS_sysinfo, 0, { { 0 } } },
 	{ D,     SYS_sched_getaffinity, 0, { { 0 } } },
 	{ D,     SYS_sched_yield, 0, { { 0 } } },
@@ -175,16 +177,16 @@ static const struct filter_rule filter_rules[] = {
 	/* threads beginning (they were started just before) and ending */
 	{ D,     SYS_set_robust_list, 0, { { 0 } } },
 	{ D,     SYS_rseq, 0, { { 0 } } },
-	{ D | B, SYS_rt_sigprocmask, 0, { { 0 } } },
-	{ D | B, SYS_rt_sigreturn, 0, { { 0 } } },
-	{ D | B, SYS_restart_syscall, 0, { { 0 } } },
-	{ D | B, SYS_exit, 0, { { 0 } } },
-	{ D | B, SYS_exit_group, 0, { { 0 } } },
+	{ D | B | M, SYS_rt_sigprocmask, 0, { { 0 } } },
+	{ D | B | M, SYS_rt_sigreturn, 0, { { 0 } } },
+	{ D | B | M, SYS_restart_syscall, 0, { { 0 } } },
+	{ D | B | M, SYS_exit, 0, { { 0 } } },
+	{ D | B | M, SYS_exit_group, 0, { { 0 } } },
 	/* abort(): of ourselves and of nobody else */
-	{ D | B, SYS_rt_sigaction, 0, { { 0 } } },
-	{ D | B, SYS_getpid, 0, { { 0 } } },
-	{ D | B, SYS_gettid, 0, { { 0 } } },
-	{ D | B, SYS_tgkill, 0, { OWN_PID(0), ARG(2, SIGABRT) } },
+	{ D | B | M, SYS_rt_sigaction, 0, { { 0 } } },
+	{ D | B | M, SYS_getpid, 0, { { 0 } } },
+	{ D | B | M, SYS_gettid, 0, { { 0 } } },
+	{ D | B | M, SYS_tgkill, 0, { OWN_PID(0), ARG(2, SIGABRT) } },
 	/* sanitizers, in such builds only: before what else is said of open */
 	{ S,     SYS_openat, 0, { { 0 } } },
 	/*

@@ -37,9 +37,11 @@ noinst_LIBRARIES += %D%/libproxy.a
 	%D%/plug.c %D%/plug.h %D%/plug_own.h %D%/plug_roles.c %D%/plug_swap.c \
 	%D%/plug_peer.c %D%/plug_peer.h \
 	%D%/plug_check.c %D%/plug_check.h \
+	%D%/marker.c %D%/marker.h %D%/marks.c %D%/marks.h \
 	%D%/policies.c %D%/policies.h \
 	%D%/sandbox.c %D%/sandbox.h \
 	%D%/service.c %D%/service.h \
+	%D%/shed.c %D%/shed.h \
 	%D%/source.c %D%/source.h \
 	%D%/start.c %D%/start.h \
 	%D%/strangers.c %D%/strangers.h \

@@ -6,7 +6,8 @@
  *
  *	 1 parse the command line and the configuration
  *	 2 open what only now can be opened, and block signals
- *	 3 fork the broker, which may open files later
+ *	 3 fork the broker, which may open files later, and the marker where
+ *	   sockets bear a mark
  *	 4 drop ids, capabilities, dumps; limits
  *	 5 open the log with the rights that are left; then no file any more
  *	 6 make the event loop and the workers, start the threads
@@ -42,11 +43,14 @@
 #include "proxy/host_addrs.h"
 #include "proxy/host_listen.h"
 #include "proxy/isolate.h"
+#include "proxy/marker.h"
+#include "proxy/marks.h"
 #include "proxy/notify.h"
 #include "proxy/opts.h"
 #include "proxy/plug.h"
 #include "proxy/plug_check.h"
 #include "proxy/service.h"
+#include "proxy/shed.h"
 #include "proxy/source.h"
 #include "proxy/start.h"
 #include "proxy/upstreams.h"
@@ -69,6 +73,8 @@ struct daemon {
 	struct upstreams upstreams;
 	const struct parents *parents;
 	const struct source *source;	/* NULL: any */
+	uint32_t mark;			/* of sockets; 0: none */
+	int marks[CONFIG_WORKERS_MAX];	/* the workers' ends to the marker */
 	struct buf conf;		/* its text as of the start */
 	uint64_t own_netns;
 	int signal_fd, notify_fd, log_fd;
@@ -118,6 +124,7 @@ static int main_configure(struct daemon *d)
 	d->ids = d->opts.ids;
 	d->has_ids = d->opts.has_ids;
 	main_take_source(d, &d->opts.source);
+	d->mark = d->opts.mark;
 	if (d->opts.private)
 		return parents_read_logins(&d->opts.parents);
 	err = service_read_config(d->opts.config, &d->service);
@@ -136,6 +143,7 @@ static int main_configure(struct daemon *d)
 	}
 	d->parents = &c->parents;
 	main_take_source(d, &c->source);
+	d->mark = c->mark;
 	d->nworkers = c->workers ? c->workers : MIN(start_cores(), CONFIG_WORKERS_MAX);
 	d->ids = (struct isolate_ids){ c->uid, c->gid };
 	d->has_ids = c->has_user;
@@ -157,6 +165,8 @@ static int main_open(struct daemon *d)
 	if (err < 0)
 		return main_failed("signals", err);
 	err = source_open(d->source);
+	if (err == 0 && d->mark)
+		err = marker_check(d->mark, d->opts.private);
 	if (err < 0)
 		return err;
 	err = plug_own_netns(&d->own_netns);
@@ -184,31 +194,9 @@ static int main_open(struct daemon *d)
 
 /* --- 3, 4, 5 give up rights ------------------------------------------------------ */
 
-static int main_drop(struct daemon *d)
+static struct isolate_ids *main_ids(struct daemon *d)
 {
-	const char *what = "";
-	int err = isolate_drop(d->has_ids ? &d->ids : NULL, &what);
-
-	if (err == 0)
-		err = isolate_limits(&what);
-	if (err < 0)
-		main_failed(what, err);
-	return err;
-}
-
-static int main_seal(enum isolate_who who)
-{
-	const char *what = "";
-	int err = isolate_seal(who, &what);
-
-	return err < 0 ? main_failed(what, err) : 0;
-}
-
-static int main_drop_broker_child(void *arg)
-{
-	int err = main_drop(arg);
-
-	return err < 0 ? err : main_seal(ISOLATE_BROKER);
+	return d->has_ids ? &d->ids : NULL;
 }
 
 static int main_fork_broker(struct daemon *d)
@@ -217,12 +205,25 @@ static int main_fork_broker(struct daemon *d)
 		.resolv_conf = d->upstreams.path,
 		.log_path = d->service.config.log,
 		.policies = d->service.config.policies,
-		.drop = main_drop_broker_child,
-		.drop_arg = d,
+		.drop = shed_for_broker,
+		.drop_arg = main_ids(d),
 	};
 	int err = broker_fork(&config, buf_str(&d->conf), &d->broker);
 
 	return err < 0 ? main_failed("broker", err) : 0;
+}
+
+static int main_fork_marker(struct daemon *d)
+{
+	const struct marker_config config = {
+		.mark = d->mark,
+		.npeers = d->nworkers,
+		.drop = shed_for_marker,
+		.drop_arg = main_ids(d),
+	};
+	int err = d->mark ? marker_fork(&config, d->marks) : 0;
+
+	return err < 0 ? main_failed("marker", err) : 0;
 }
 
 static int main_open_log(struct daemon *d)
@@ -231,19 +232,6 @@ static int main_open_log(struct daemon *d)
 	int err = path ? broker_open_log(path, &d->log_fd) : 0;
 
 	return err < 0 ? main_failed(path, err) : 0;
-}
-
-static int main_close_files(const struct daemon *d)
-{
-	const char *what = "";
-	bool active;
-	int err = isolate_files(d->source, &active, &what);
-
-	if (err < 0)
-		return main_failed(what, err);
-	if (!active)
-		log_info("no Landlock here: files are closed off by the system call filter alone");
-	return 0;
 }
 
 /* --- 6 loop and threads ------------------------------------------------------------- */
@@ -362,6 +350,9 @@ static int main_make_workers(struct daemon *d)
 			d->worker[i]->parents = d->parents;
 			d->worker[i]->source = d->source;
 		}
+		if (err == 0 && d->mark)
+			err = marks_new(d->worker[i]->base, d->marks[i],
+					&d->worker[i]->marks);
 	}
 	if (err < 0)
 		return main_failed("workers", err);
@@ -652,16 +643,18 @@ static int main_run(struct daemon *d)
 	if (err == 0)
 		err = main_fork_broker(d);
 	if (err == 0)
-		err = main_drop(d);
+		err = main_fork_marker(d);
+	if (err == 0)
+		err = shed_rights(main_ids(d));
 	if (err == 0)
 		err = main_open_log(d);
 	if (err == 0)
-		err = main_close_files(d);
+		err = shed_files(d->source);
 	if (err == 0)
 		err = main_start_threads(d);
 	if (err == 0)
-		err = main_seal(d->source ? ISOLATE_DAEMON_BINDS :
-					    ISOLATE_DAEMON);
+		err = shed_calls(d->source ? ISOLATE_DAEMON_BINDS :
+					     ISOLATE_DAEMON);
 	if (err == 0)
 		err = main_serve(d);
 	main_end(d);

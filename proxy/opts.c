@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "proxy/marker.h"
 #include "proxy/opts.h"
 
 static const char opts_usage[] =
@@ -29,6 +30,7 @@ static const char opts_usage[] =
 	"  --dns-server ADDRESS   one of them instead; may be repeated\n"
 	"  --tls-ca FILE       who may vouch for those that begin with tls://\n"
 	"  --source ADDRESS    that flows leave from, or one of each family\n"
+	"  --mark N            that sockets to origins and parents bear; as root\n"
 	"  --parent [NAME=]URL  a proxy that flows go through; may be repeated\n"
 	"  --parent-credentials FILE, --parent-bypass WORDS,\n"
 	"  --parent-resolve here|parent, --parent-http connect|absolute\n"
@@ -40,7 +42,7 @@ enum {
 	OPT_CONFIG = 256, OPT_CHECK, OPT_PRIVATE, OPT_PLUG_FD, OPT_UID,
 	OPT_GID, OPT_RESOLV, OPT_DNS, OPT_TLS_CA, OPT_PARENT, OPT_PARENT_LOGIN,
 	OPT_PARENT_BYPASS, OPT_PARENT_RESOLVE, OPT_PARENT_HTTP, OPT_LEVEL,
-	OPT_SOURCE, OPT_HELP, OPT_VERSION,
+	OPT_SOURCE, OPT_MARK, OPT_HELP, OPT_VERSION,
 };
 
 static const struct option opts_table[] = {
@@ -54,6 +56,7 @@ static const struct option opts_table[] = {
 	{ "dns-server", required_argument, NULL, OPT_DNS },
 	{ "tls-ca", required_argument, NULL, OPT_TLS_CA },
 	{ "source", required_argument, NULL, OPT_SOURCE },
+	{ "mark", required_argument, NULL, OPT_MARK },
 	{ "parent", required_argument, NULL, OPT_PARENT },
 	{ "parent-credentials", required_argument, NULL, OPT_PARENT_LOGIN },
 	{ "parent-bypass", required_argument, NULL, OPT_PARENT_BYPASS },
@@ -123,6 +126,17 @@ static bool opts_source(const char *text, struct opts *o)
 	if (source_parse(str_from(text), &o->source, &why) == 0)
 		return true;
 	fprintf(stderr, "penstockd: --source is given '%s', which %s\n", text,
+		why);
+	return false;
+}
+
+static bool opts_mark(const char *text, struct opts *o)
+{
+	const char *why;
+
+	if (marker_parse(str_from(text), &o->mark, &why) == 0)
+		return true;
+	fprintf(stderr, "penstockd: --mark is given '%s', which %s\n", text,
 		why);
 	return false;
 }
@@ -213,6 +227,7 @@ static bool opts_take(int opt, const char *arg, struct opts *o)
 	case OPT_DNS: return opts_dns(arg, o);
 	case OPT_TLS_CA: o->tls_ca = arg; return true;
 	case OPT_SOURCE: return opts_source(arg, o);
+	case OPT_MARK: return opts_mark(arg, o);
 	case OPT_PARENT: return opts_parent(arg, o);
 	case OPT_PARENT_LOGIN:
 	case OPT_PARENT_BYPASS:
@@ -259,6 +274,9 @@ static bool opts_check(struct opts *o)
 				NULL);
 	if (!o->private && source_is_set(&o->source))
 		return opts_bad("--source goes with --private; a service has 'source' in its configuration",
+				NULL);
+	if (!o->private && o->mark)
+		return opts_bad("--mark goes with --private; a service has 'mark' in its configuration",
 				NULL);
 	if (!o->private && o->parents.n)
 		return opts_bad("--parent goes with --private; a service has [parent NAME] in its configuration",

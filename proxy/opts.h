@@ -25,6 +25,7 @@ struct opts {
 	struct resolver_servers dns;	/* --dns-server SERVER, each */
 	const char *tls_ca;		/* --tls-ca FILE, or NULL */
 	struct source source;		/* --source ADDRESS */
+	uint32_t mark;			/* --mark N, or 0 */
 	struct parents parents;		/* --parent [NAME=]URL, each; the first
 					 * is the default */
 	bool has_level;

@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "proxy/conn.h"
 #include "proxy/listener.h"
+#include "proxy/marks.h"
 #include "proxy/relay.h"
 #include "proxy/worker.h"
 #include "resolver/resolver.h"
@@ -233,6 +234,7 @@ void worker_free(struct worker *w)
 	REQUIRE(list_empty(&w->sandboxes));
 	if (w->base)
 		conn_reclaim(w);
+	marks_free(w->marks);
 	relay_pool_free(w->relay);
 	resolver_free(w->resolver);
 	if (w->reclaim)

@@ -18,6 +18,7 @@
 
 struct event;
 struct event_base;
+struct marks;
 struct own_doors;
 struct parents;
 struct relay_pool;
@@ -32,6 +33,7 @@ struct worker {
 	const struct ip_hosts *hosts;	/* current snapshot; replaced, never changed */
 	const struct parents *parents;	/* the daemon's; NULL: none */
 	const struct source *source;	/* that flows leave from; NULL: any */
+	struct marks *marks;		/* sockets for flows; ours; NULL: unmarked */
 	struct list sandboxes;		/* struct sandbox.node */
 	struct list dead;		/* struct conn.dead: reclaimed after the turn */
 	struct event *reclaim;		/* active while @dead has something */

@@ -6,7 +6,7 @@ E2E_TESTS = \
 	%D%/test_dns_repeats.py \
 	%D%/test_dns_compliance.py %D%/test_dns_types.py %D%/test_doors.py %D%/test_explicit.py %D%/test_first_run.py \
 	%D%/test_host_files.py %D%/test_ipv6.py \
-	%D%/test_life.py %D%/test_listen.py %D%/test_map_root.py %D%/test_names.py %D%/test_parents.py \
+	%D%/test_life.py %D%/test_listen.py %D%/test_map_root.py %D%/test_mark.py %D%/test_names.py %D%/test_parents.py \
 	%D%/test_dns_clients.py %D%/test_dns_explain.py \
 	%D%/test_no_nftables.py %D%/test_policy_files.py %D%/test_presets.py \
 	%D%/test_real_answers.py %D%/test_reload.py %D%/test_service.py %D%/test_summary.py \

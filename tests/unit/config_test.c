@@ -63,6 +63,7 @@ static void an_empty_section_list_has_defaults(void **state)
 	assert_null(c.log);
 	assert_int_equal(c.workers, 0);
 	assert_int_equal(c.drain_s, 10);
+	assert_int_equal(c.mark, 0);
 	assert_false(c.has_user);
 	config_done(&c);
 }
@@ -72,7 +73,7 @@ static void every_key_is_taken(void **state)
 	static const char text[] =
 		"[service]\nplug = /run/x.sock\nlog = /var/log/x.jsonl\n"
 		"resolv_conf = /etc/r\nworkers = 3\ndrain_seconds = 0\n"
-		"log_level = debug\n"
+		"log_level = debug\nmark = 0x2A\n"
 		"[plug]\nallow_policy_uid = 0 1000-1999\n"
 		"allow_policy_uid = 3000\nallow_named_group = 50\n"
 		"policies = /etc/penstock/policies\n";
@@ -88,6 +89,7 @@ static void every_key_is_taken(void **state)
 	assert_int_equal(c.workers, 3);
 	assert_int_equal(c.drain_s, 0);
 	assert_int_equal(c.log_level, LOG_DEBUG);
+	assert_int_equal(c.mark, 42);
 	assert_true(config_who_has(&c.bring, 0, NULL, 0));
 	assert_true(config_who_has(&c.bring, 1999, NULL, 0));
 	assert_true(config_who_has(&c.bring, 3000, NULL, 0));
@@ -157,6 +159,8 @@ static void each_mistake_has_its_line_and_the_mend(void **state)
 		     "2: 'log_level' wants error, warn, info or debug, not 'loud'");
 	expect_error("[service]\nworkers = 1\nworkers = 2\n" WHO,
 		     "3: 'workers' is given twice");
+	expect_error("[service]\nmark = 0x\n" WHO,
+		     "2: 'mark' is given '0x', which is no mark");
 	expect_error("[service]\nuser = no-such-user-here\n" WHO,
 		     "2: 'user' names 'no-such-user-here', and there is no such user");
 	expect_error("[service]\nuser = root\n" WHO,

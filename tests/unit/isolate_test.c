@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -55,13 +56,22 @@ static void child_enter(void)
 		_exit(100);
 }
 
-static void child_seal(enum isolate_who who)
+static int child_drop(enum isolate_who who, const char **ret_what)
 {
 	static const struct isolate_ids ids = { 65000, 65000 };
+	const struct isolate_ids *to = getuid() == 0 ? &ids : NULL;
+
+	return who == ISOLATE_MARKER ?
+	       isolate_drop_but(to, CAP_NET_RAW, ret_what) :
+	       isolate_drop(to, ret_what);
+}
+
+static void child_seal(enum isolate_who who)
+{
 	const char *what = "";
 	bool active;
 
-	if (isolate_drop(getuid() == 0 ? &ids : NULL, &what) < 0 ||
+	if (child_drop(who, &what) < 0 ||
 	    isolate_limits(&what) < 0 || isolate_files(who ==
 	    ISOLATE_DAEMON_BINDS, &active, &what) < 0 ||
 	    isolate_seal(who, &what) < 0) {
@@ -218,6 +228,44 @@ static int bind_to_a_port(void)
 	return bind_tcp(40404);
 }
 
+static int stream_option(int level, int name)
+{
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+	int v = 1;
+
+	return fd < 0 ? errno :
+	       tried(setsockopt(fd, level, name, &v, sizeof(v)));
+}
+
+static int mark_a_socket(void)
+{
+	return stream_option(SOL_SOCKET, SO_MARK);
+}
+
+static int be_transparent(void)
+{
+	return stream_option(IPPROTO_IPV6, IPV6_TRANSPARENT);
+}
+
+static int keep_alive(void)
+{
+	return stream_option(SOL_SOCKET, SO_KEEPALIVE);
+}
+
+static int connect_nowhere(void)
+{
+	const struct sockaddr_in at = {
+		.sin_family = AF_INET, .sin_port = htons(9),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+
+	if (connect(fd, (const struct sockaddr *)&at, sizeof(at)) == 0)
+		return 0;
+	/* Nothing is there: lo is down. */
+	return errno == ENETUNREACH || errno == ECONNREFUSED ? 0 : errno;
+}
+
 static int work_with_memory(void)
 {
 	void *p = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE,
@@ -300,6 +348,60 @@ static void the_sealed_broker_has_no_network(void **state)
 			 -SIGSYS);
 	assert_int_equal(try_in_child(exec_true, true, ISOLATE_BROKER),
 			 -SIGSYS);
+}
+
+/* It keeps the right that the daemon gives up, and nothing to use it for. */
+static void the_sealed_marker_marks_and_does_nothing_else(void **state)
+{
+	static deed_fn *const deadly[] = {
+		be_transparent, keep_alive, connect_nowhere,
+		bind_to_an_address, raw_socket, packet_socket, dial_sockets,
+		unix_socket, netlink_socket, exec_true, fork_one,
+		make_namespace,
+	};
+
+	(void)state;
+	assert_int_equal(try_in_child(mark_a_socket, true, ISOLATE_DAEMON),
+			 EPERM);
+	assert_int_equal(try_in_child(mark_a_socket, true, ISOLATE_MARKER), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(deadly); i++) {
+		assert_int_equal(try_in_child(deadly[i], false,
+					      ISOLATE_MARKER), 0);
+		assert_int_equal(try_in_child(deadly[i], true, ISOLATE_MARKER),
+				 -SIGSYS);
+	}
+	if (!SANITIZED)
+		assert_int_equal(try_in_child(open_to_read, true,
+					      ISOLATE_MARKER), -SIGSYS);
+}
+
+static int look_at_the_markers_rights(void)
+{
+	static const struct isolate_ids ids = { 65000, 65001 };
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct data[2];
+	const char *what = "";
+
+	if (getuid() != 0)
+		return 77;
+	if (isolate_drop_but(&ids, CAP_NET_RAW, &what) < 0)
+		return 101;
+	if (getuid() != 65000 || getgid() != 65001 ||
+	    setresuid(0, 0, 0) == 0)
+		return 1;
+	if (syscall(SYS_capget, &head, data) < 0)
+		return 102;
+	if (data[0].permitted != BIT(CAP_NET_RAW) ||
+	    data[0].effective != BIT(CAP_NET_RAW) || data[0].inheritable ||
+	    data[1].permitted)
+		return 2;
+	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1 ||
+	    prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 0 ||
+	    prctl(PR_CAPBSET_READ, CAP_NET_RAW, 0, 0, 0) != 0)
+		return 3;
+	return 0;
 }
 
 static int abort_self(void)
@@ -396,6 +498,16 @@ static int run_plain(deed_fn *deed)
 	return WEXITSTATUS(status);
 }
 
+static void root_keeps_one_right_for_the_marker(void **state)
+{
+	int r = run_plain(look_at_the_markers_rights);
+
+	(void)state;
+	if (r == 77)
+		skip();
+	assert_int_equal(r, 0);
+}
+
 static void root_changes_its_ids_for_good(void **state)
 {
 	int r = run_plain(look_at_rights);
@@ -424,6 +536,8 @@ int main(void)
 		cmocka_unit_test(reading_a_file_fails_without_harm),
 		cmocka_unit_test(the_sealed_daemon_can_do_its_work),
 		cmocka_unit_test(a_daemon_with_a_source_may_bind_and_no_other),
+		cmocka_unit_test(the_sealed_marker_marks_and_does_nothing_else),
+		cmocka_unit_test(root_keeps_one_right_for_the_marker),
 		cmocka_unit_test(the_sealed_broker_has_no_network),
 		cmocka_unit_test(a_sealed_process_can_still_abort),
 		cmocka_unit_test(landlock_alone_closes_every_file),

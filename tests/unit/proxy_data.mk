@@ -20,6 +20,19 @@ TESTS += %D%/dial_test
 	resolver/libresolver.a rules/librules.a base/libbase.a $(RULES_LIBS) \
 	$(EVENT_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
 
+check_PROGRAMS += %D%/dial_marks_test
+TESTS += %D%/dial_marks_test
+%C%_dial_marks_test_SOURCES = %D%/dial_marks_test.c
+%C%_dial_marks_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(EVENT_CFLAGS)
+%C%_dial_marks_test_LDADD = tests/unit/libproxylab.a $(PROXY_TEST_LIBS)
+
+check_PROGRAMS += %D%/marks_test
+TESTS += %D%/marks_test
+%C%_marks_test_SOURCES = %D%/marks_test.c
+%C%_marks_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(EVENT_CFLAGS)
+%C%_marks_test_LDADD = tests/unit/libproxylab.a proxy/libproxy.a \
+	base/libbase.a $(EVENT_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
+
 check_PROGRAMS += %D%/conn_test
 TESTS += %D%/conn_test
 %C%_conn_test_SOURCES = %D%/conn_test.c %D%/conn_kit.c %D%/conn_kit.h
