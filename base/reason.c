@@ -283,6 +283,35 @@ static const struct reason_info reasons[] = {
 		"memory_exceeded", REASON_LIMIT, 503,
 		"proxy_internal_error", SOCKS_FAILURE, EDE_OTHER,
 		"the memory that this sandbox may use is spent" },
+	[REASON_CONNECTION_RATE_EXCEEDED] = {
+		"connection_rate_exceeded", REASON_LIMIT, 429,
+		"connection_limit_reached", SOCKS_FAILURE, EDE_OTHER,
+		"this sandbox opens more connections in a second than it may" },
+	[REASON_BYTES_EXCEEDED] = {
+		"bytes_exceeded", REASON_LIMIT, 429,
+		"proxy_internal_response", SOCKS_FAILURE, EDE_OTHER,
+		"this sandbox has moved as many bytes as it may" },
+	[REASON_FLOW_BYTES_EXCEEDED] = {
+		"flow_bytes_exceeded", REASON_LIMIT, 429,
+		"proxy_internal_response", SOCKS_FAILURE, EDE_OTHER,
+		"this connection has moved as many bytes as one may" },
+	[REASON_RULE_BYTES_EXCEEDED] = {
+		"rule_bytes_exceeded", REASON_LIMIT, 429,
+		"proxy_internal_response", SOCKS_FAILURE, EDE_OTHER,
+		"the rule that allows this has a number of bytes, and they are "
+		"used up" },
+	[REASON_IDLE_TIMEOUT] = {
+		"idle_timeout", REASON_LIMIT, 503,
+		"proxy_internal_response", SOCKS_FAILURE, EDE_OTHER,
+		"nothing passed for longer than the policy has it" },
+	[REASON_FLOW_TIME_EXCEEDED] = {
+		"flow_time_exceeded", REASON_LIMIT, 429,
+		"proxy_internal_response", SOCKS_FAILURE, EDE_OTHER,
+		"this connection has lasted as long as one may" },
+	[REASON_OVERLOADED] = {
+		"overloaded", REASON_LIMIT, 503,
+		"connection_limit_reached", SOCKS_FAILURE, EDE_OTHER,
+		"the proxy has as many connections as it may have" },
 	[REASON_DNS_NXDOMAIN] = {
 		"dns_nxdomain", REASON_NETWORK, 502,
 		"dns_error", SOCKS_HOST_UNREACH, EDE_OTHER,

@@ -88,6 +88,13 @@ enum reason {
 	REASON_NXDOMAIN_EXCEEDED,	/* names that do not exist */
 	REASON_DESCRIPTORS_EXCEEDED,
 	REASON_MEMORY_EXCEEDED,
+	REASON_CONNECTION_RATE_EXCEEDED,	/* new ones in a second */
+	REASON_BYTES_EXCEEDED,		/* of the run */
+	REASON_FLOW_BYTES_EXCEEDED,
+	REASON_RULE_BYTES_EXCEEDED,	/* of all flows of a rule */
+	REASON_IDLE_TIMEOUT,		/* nothing passed for too long */
+	REASON_FLOW_TIME_EXCEEDED,
+	REASON_OVERLOADED,		/* all runs together */
 	/* the network */
 	REASON_DNS_NXDOMAIN,
 	REASON_DNS_NO_ADDRESS,

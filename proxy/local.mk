@@ -15,6 +15,7 @@ noinst_LIBRARIES += %D%/libproxy.a
 	%D%/parent_dial.c %D%/parent_dial.h \
 	%D%/parents.c %D%/parents.h %D%/parents_rules.c \
 	%D%/own_doors.c %D%/own_doors.h \
+	%D%/quota.c %D%/quota.h \
 	%D%/relay.c %D%/relay.h %D%/relay_pool.c %D%/relay_pool.h \
 	%D%/sock.c %D%/sock.h
 

@@ -4,6 +4,13 @@ check_LIBRARIES += %D%/libproxylab.a
 %C%_libproxylab_a_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(EVENT_CFLAGS)
 %C%_libproxylab_a_SOURCES = %D%/proxy_lab.c %D%/proxy_lab.h
 
+check_PROGRAMS += %D%/quota_test
+TESTS += %D%/quota_test
+%C%_quota_test_SOURCES = %D%/quota_test.c %D%/rules_kit.h
+%C%_quota_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_quota_test_LDADD = proxy/libproxy.a rules/librules.a base/libbase.a \
+	$(RULES_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
+
 check_PROGRAMS += %D%/relay_test
 TESTS += %D%/relay_test
 %C%_relay_test_SOURCES = %D%/relay_test.c
