@@ -211,7 +211,8 @@ static void conn_on_timeout(struct conn *c)
 	switch (c->state) {
 	case CONN_HEAD:
 	case CONN_SOCKS:
-		conn_refuse(c, REASON_HEADER_TIMEOUT);
+		conn_refuse(c, c->admission != REASON_ALLOWED ?
+			    c->admission : REASON_HEADER_TIMEOUT);
 		break;
 	case CONN_HELLO:
 		conn_refuse(c, c->in.n ? REASON_HELLO_INCOMPLETE :
@@ -223,10 +224,12 @@ static void conn_on_timeout(struct conn *c)
 	case CONN_REFUSE:
 		conn_finish(c, c->why, false);
 		break;
+	case CONN_RELAY:
+		conn_on_watch(c);
+		break;
 	case CONN_START:
 	case CONN_DIAL:
 	case CONN_HTTP:
-	case CONN_RELAY:
 	case CONN_ENDED:
 	case CONN_STATES:
 		REQUIRE(!"a state that waits");
@@ -286,6 +289,7 @@ static struct conn *conn_init(struct conn *c, struct sandbox *s, int fd,
 	c->rules = rules_ref(s->rules);
 	list_add(&s->conns, &c->node);
 	s->nconns++;
+	conn_enter(c);
 	return c;
 }
 
@@ -327,6 +331,7 @@ void conn_finish(struct conn *c, enum reason why, bool reset)
 	conn_quiet(c);
 	conn_release(c, why);
 	conn_record_end(c, why);
+	conn_leave(c);
 	if (reset) {
 		sock_reset(&c->net);
 		sock_reset(&c->app);

@@ -17,7 +17,7 @@ void conn_start_explicit(struct sandbox *s, int fd)
 	struct conn *c = conn_new(s, fd, RECORD_VIA_FORWARD);
 
 	if (c)
-		conn_read_in(c, CONN_HEAD, CONN_HEAD_MS);
+		conn_read_in(c, CONN_HEAD, conn_head_ms(c));
 }
 
 /* What is wrong with a CONNECT beside its target. */
@@ -90,6 +90,10 @@ void conn_on_head(struct conn *c, bool end)
 		conn_refuse(c, REASON_SOCKS_ON_HTTP_PORT);
 		return;
 	}
+	if (connect < 0 && c->admission != REASON_ALLOWED) {
+		conn_refuse(c, c->admission);
+		return;
+	}
 	if (connect < 0) {
 		conn_quiet(c);
 		conn_start_http(c);
@@ -106,11 +110,14 @@ void conn_on_head(struct conn *c, bool end)
 	case HTTP1_MORE:
 		if (end)
 			conn_finish(c, REASON_CLIENT_CLOSED_EARLY, false);
-		else if (c->in.n == c->in.max)
+		else if (c->in.n >= conn_head_max(c))
 			conn_refuse(c, REASON_HEADER_TOO_LARGE);
 		break;
 	case HTTP1_DONE:
-		on_connect(c, &head);
+		if (head.bytes > conn_head_max(c))
+			conn_refuse(c, REASON_HEADER_TOO_LARGE);
+		else
+			on_connect(c, &head);
 		break;
 	case HTTP1_BAD:
 		conn_refuse(c, why);

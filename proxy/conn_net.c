@@ -27,8 +27,7 @@ static enum reason on_permit(void *arg, const struct ip_endpoint *dst,
 	c->way = *way;
 	if (speech != c->speech && speech != SPEECH_OPAQUE)
 		return REASON_PROTOCOL_NOT_ALLOWED;
-	return conn_record_open(c, answer) == 0 ? REASON_ALLOWED :
-						  REASON_AUDIT_UNAVAILABLE;
+	return conn_record_open(c, answer);
 }
 
 /* What the client of a tunnel waits for. */
@@ -62,7 +61,7 @@ static void on_connected(struct conn *c)
 		conn_start_http(c);
 		return;
 	}
-	conn_read_in(c, CONN_HELLO, CONN_HEAD_MS);
+	conn_read_in(c, CONN_HELLO, conn_head_ms(c));
 	if (c->state == CONN_HELLO && c->in.n)
 		conn_on_hello(c, false);
 }
@@ -121,6 +120,7 @@ int conn_dial_target(struct conn *c)
 		/* With "auto" a dial without a route fails at once, and says so. */
 		.v4_only = rules_dns(c->rules)->ipv6 == RULES_IPV6_OFF,
 		.port = t->port,
+		.limits.deadline_ms = rules_limits(c->rules)->connect_s * 1000,
 		.permit = on_permit,
 		.fn = on_dialed,
 		.arg = c,
@@ -182,12 +182,19 @@ void conn_start_relay(struct conn *c, struct str up, struct str down)
 		.pool = c->s->worker->relay,
 		.app = c->app,
 		.net = c->net,
+		.account = &c->account,
 		.up = up,
 		.down = down,
 		.fn = on_relayed,
 		.arg = c,
 	};
 
+	enum reason why = quota_charge(&c->account, QUOTA_UP, up.n);
+
+	if (why != REASON_ALLOWED) {
+		conn_finish(c, why, true);
+		return;
+	}
 	conn_quiet(c);
 	conn_set_state(c, CONN_RELAY);
 	if (relay_start(&config, &c->relay)) {
@@ -197,4 +204,5 @@ void conn_start_relay(struct conn *c, struct str up, struct str down)
 	/* An idle tunnel owns no memory but this struct. */
 	buf_done(&c->in);
 	c->in = BUF_INIT(CONN_IN_MAX);
+	conn_watch_relay(c);
 }

@@ -12,6 +12,7 @@
  *	conn_net.c		dialling, and the tunnel
  *	conn_http.c		what the HTTP engine asks of us
  *	conn_pool.c		connections to origins between two requests
+ *	conn_limits.c		how many, how much, how long
  *	conn_rejudge.c		the same questions again, for another policy
  *	conn_refuse.c		saying no in the client's own protocol
  *	conn_record.c		the audit records of it all
@@ -33,6 +34,7 @@
 #include "base/reason.h"
 #include "proxy/conn.h"
 #include "proxy/dial.h"
+#include "proxy/quota.h"
 #include "proxy/sandbox.h"
 #include "proxy/socks.h"
 #include "rules/host_name.h"
@@ -110,6 +112,7 @@ struct conn_flow {
 	struct rules_answer answer;	/* borrows from the rules it is by */
 	int64_t began_ms;
 	uint64_t bytes_up, bytes_down;
+	struct quota_flow account;
 };
 
 struct conn {
@@ -134,6 +137,11 @@ struct conn {
 					 * is the name's; or NULL */
 	struct conn_socks socks;
 	enum reason why;		/* of a refusal that is being told */
+	enum reason admission;		/* why it may ask for nothing */
+	bool counted;			/* among the run's connections */
+	struct quota_flow account;	/* what the flow moves */
+	uint64_t moved;			/* by the relay, when it was looked at, */
+	int64_t moved_ms;		/* and when that changed */
 
 	struct id id, dns;		/* of the flow, of its DNS answer */
 	int64_t began_ms;
@@ -203,6 +211,21 @@ bool conn_target_eq(const struct conn_target *a, const struct conn_target *b);
 const struct rules_protocol *conn_protocol(const struct conn *c,
 					   const struct rules_answer *answer);
 
+/* --- what the run may use: conn_limits.c ------------------------------------------ */
+
+/* Is it one too many?  Told once it is known what is asked for, and how. */
+void conn_enter(struct conn *c);
+void conn_leave(struct conn *c);
+/* How long a head may take, or the first bytes of TLS. */
+unsigned conn_head_ms(const struct conn *c);
+/* How large a head may be. */
+size_t conn_head_max(const struct conn *c);
+/* Bytes are counted from here on. ALLOWED, or what is used up already. */
+enum reason conn_begin_flow(struct conn *c, const struct rules_answer *answer);
+/* Silence and length of the tunnel, as the policy has them now. */
+void conn_watch_relay(struct conn *c);
+void conn_on_watch(struct conn *c);
+
 /* --- judging again: conn_rejudge.c ----------------------------------------------- */
 
 /* Connected to c->dst, after the policy had changed meanwhile: may it be? */
@@ -258,8 +281,9 @@ void conn_pool_rejudge(struct sandbox *s, enum reason why,
 void conn_refuse(struct conn *c, enum reason why);	/* conn_refuse.c */
 void conn_on_refuse(struct conn *c, short what);
 
-NODISCARD int conn_record_open(struct conn *c,		/* conn_record.c */
-			       const struct rules_answer *answer);
+/* The flow begins, for its budgets too; or why not. */
+enum reason conn_record_open(struct conn *c,		/* conn_record.c */
+			     const struct rules_answer *answer);
 void conn_record_end(struct conn *c, enum reason why);
 void conn_record_http(struct conn *c, struct record *r, bool of_flow);
 /* It borrows from @c's rules. */

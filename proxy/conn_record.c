@@ -51,6 +51,7 @@ struct conn_flow conn_flow_of(const struct conn *c)
 		.began_ms = c->began_ms,
 		.bytes_up = c->bytes_up,
 		.bytes_down = c->bytes_down,
+		.account = c->account,
 	};
 }
 
@@ -100,25 +101,26 @@ static void record_fill(const struct conn_flow *f, enum record_event event,
 		ret->dst.addr = f->target.addr;
 }
 
-int conn_record_open(struct conn *c, const struct rules_answer *answer)
+enum reason conn_record_open(struct conn *c, const struct rules_answer *answer)
 {
+	enum reason why = conn_begin_flow(c, answer);
 	struct conn_flow f;
 	struct record r;
-	int err;
 
 	c->answer = *answer;
+	if (why != REASON_ALLOWED)
+		return why;
 	f = conn_flow_of(c);
 	record_fill(&f, RECORD_FLOW_OPEN, answer->would_deny ?
 		    RECORD_WOULD_DENY : RECORD_ALLOW, answer->reason, &r);
 	r.sni = str_make(c->sni, c->sni_n);
-	err = audit_post(c->s->sink, &r);
-	if (err)
-		return err;
+	if (audit_post(c->s->sink, &r))
+		return REASON_AUDIT_UNAVAILABLE;
 	c->opened = true;
 	c->opener = c->src;
 	c->recorded = true;
 	c->s->flows_allowed++;
-	return 0;
+	return REASON_ALLOWED;
 }
 
 static void record_close(struct sandbox *s, const struct conn_flow *f,
@@ -192,6 +194,7 @@ void conn_flow_resume(struct conn *c, const struct conn_flow *f)
 	c->began_ms = f->began_ms;
 	c->base_up = f->bytes_up;
 	c->base_down = f->bytes_down;
+	c->account = f->account;
 	c->opened = true;
 	c->recorded = true;
 }

@@ -218,6 +218,8 @@ static void rejudge_relay(struct conn *c, enum reason why)
 	if (judge_again(c, known_addr(c)) != REASON_ALLOWED ||
 	    !speech_passes(c, speech_now(c)))
 		conn_end(c, why);
+	else
+		conn_watch_relay(c);
 }
 
 enum reason conn_judge_dialed(struct conn *c)

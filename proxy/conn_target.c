@@ -84,6 +84,8 @@ void conn_target_judge(const struct conn *c, const struct conn_target *t,
 
 enum reason conn_judge_tunnel(struct conn *c, enum reason meant)
 {
+	if (c->admission != REASON_ALLOWED)
+		return c->admission;
 	if (meant == REASON_ALLOWED)
 		meant = conn_names_connect(c);
 	if (meant != REASON_ALLOWED)

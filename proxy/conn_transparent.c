@@ -49,7 +49,7 @@ static void begin(struct conn *c, enum rules_speech speech)
 	switch (c->speech) {
 	case SPEECH_TLS:
 		if (c->state != CONN_HELLO)
-			conn_read_in(c, CONN_HELLO, CONN_HEAD_MS);
+			conn_read_in(c, CONN_HELLO, conn_head_ms(c));
 		break;
 	case SPEECH_HTTP:
 		conn_start_http(c);
@@ -165,6 +165,8 @@ void conn_start_transparent(struct sandbox *s, int fd)
 	}
 	why = conn_target_set(s, NULL, &c->asked.addr, c->asked.port,
 			      &c->target, &c->dns);
+	if (why == REASON_ALLOWED)
+		why = c->admission;
 	if (why != REASON_ALLOWED) {
 		conn_refuse(c, why);
 		return;

@@ -7,7 +7,7 @@
  *
  *	this connection is broken (ECONNABORTED and kin)	at once
  *	nothing is waiting					on the next event
- *	the sandbox holds SANDBOX_CONNS_MAX connections		when some ended
+ *	the sandbox holds as many connections as it may		when some ended
  *	no descriptors or memory (EMFILE, ENFILE, ...)		after a pause
  *
  * The last would spin, since the socket stays readable.  A spare descriptor is
@@ -163,7 +163,7 @@ static void listener_cb(evutil_socket_t fd, short what, void *arg)
 	for (i = 0; i < LISTENER_BATCH; i++) {
 		enum listener_result r;
 
-		if (l->sandbox->nconns >= SANDBOX_CONNS_MAX) {
+		if (l->sandbox->nconns >= l->sandbox->conns_max) {
 			listener_pause_full(l);
 			return;
 		}
@@ -249,7 +249,7 @@ void listener_resume_paused(struct worker *w)
 	list_each(&w->paused, it, tmp) {
 		struct listener *l = container_of(it, struct listener, paused);
 
-		if (l->sandbox->nconns >= SANDBOX_CONNS_MAX)
+		if (l->sandbox->nconns >= l->sandbox->conns_max)
 			continue;
 		list_del(it);
 		(void)event_add(l->event, NULL);

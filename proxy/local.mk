@@ -8,6 +8,7 @@ noinst_LIBRARIES += %D%/libproxy.a
 	%D%/conn_explicit.c %D%/conn_hello.c %D%/conn_http.c \
 	%D%/conn_net.c %D%/conn_pool.c %D%/conn_record.c %D%/conn_refuse.c \
 	%D%/conn_names.c %D%/conn_names.h \
+	%D%/conn_limits.c \
 	%D%/conn_rejudge.c \
 	%D%/conn_socks.c %D%/conn_target.c %D%/conn_transparent.c \
 	%D%/dial.c %D%/dial.h %D%/dial_own.h \

@@ -88,6 +88,12 @@ static uint64_t rate_grain(uint64_t rate, uint64_t want)
 	return MIN(want, MIN(MAX(rate / 16, (uint64_t)1), (uint64_t)GRAIN));
 }
 
+/* The most, so that all who wait come by: a twentieth of a second's worth. */
+static uint64_t rate_slice(uint64_t rate, uint64_t want)
+{
+	return MIN(want, MAX(rate / 20, (uint64_t)GRAIN));
+}
+
 /* Return: up to @want, or 0 when there is not even a grain. */
 static uint64_t rate_take(struct rate *r, uint64_t want, int64_t now_us)
 {
@@ -98,7 +104,7 @@ static uint64_t rate_take(struct rate *r, uint64_t want, int64_t now_us)
 		return want;
 	full = GET(&r->full_us);
 	do {
-		room = MIN(rate_room(rate, full, now_us), want);
+		room = MIN(rate_room(rate, full, now_us), rate_slice(rate, want));
 		if (room < rate_grain(rate, want))
 			return 0;
 		then = MAX(full, now_us) + (int64_t)rate_cost_us(rate, room);
@@ -114,6 +120,17 @@ static void rate_give(struct rate *r, uint64_t n)
 
 	if (rate && n)
 		atomic_fetch_sub_explicit(&r->full_us,
+					  (int64_t)(n * BURST_US / rate),
+					  memory_order_relaxed);
+}
+
+/* Taken whether there is room or not: later ones wait the longer. */
+static void rate_owe(struct rate *r, uint64_t n)
+{
+	uint64_t rate = GET(&r->limit);
+
+	if (rate)
+		atomic_fetch_add_explicit(&r->full_us,
 					  (int64_t)(n * BURST_US / rate),
 					  memory_order_relaxed);
 }
@@ -289,6 +306,21 @@ static struct quota_rule *rule_of(struct quota_own *o, const char *name)
 	return rule_push(o, r);
 }
 
+/* Nothing is dialled for a flow that could move no byte. */
+static enum reason is_used_up(const struct quota_flow *f)
+{
+	for (enum quota_way w = QUOTA_UP; f->quota && w < QUOTA_WAYS; w++) {
+		uint64_t limit = GET(&own(f->quota)->limit[w]);
+
+		if (limit && GET(&f->quota->used[w]) >= limit)
+			return REASON_BYTES_EXCEEDED;
+		limit = f->rule ? GET(&f->rule->limit[w]) : 0;
+		if (limit && GET(&f->rule->used[w]) >= limit)
+			return REASON_RULE_BYTES_EXCEEDED;
+	}
+	return REASON_ALLOWED;
+}
+
 enum reason quota_flow_begin(struct quota_flow *f, struct quota *q,
 			     const struct ruleset *rules, size_t rule)
 {
@@ -305,7 +337,7 @@ enum reason quota_flow_begin(struct quota_flow *f, struct quota *q,
 		SET(&r->limit[QUOTA_DOWN], limit.down);
 	}
 	*f = (struct quota_flow){ .quota = q, .rule = r };
-	return REASON_ALLOWED;
+	return is_used_up(f);
 }
 
 /* --- bytes -------------------------------------------------------------------- */
@@ -354,31 +386,69 @@ static uint64_t flow_room(const struct quota_flow *f, enum quota_way way,
 	return f->used[way] < limit ? MIN(limit - f->used[way], want) : 0;
 }
 
+/* Of the budgets alone. @ret_room: what all of them have, and is taken; Return:
+ * ALLOWED, or which of them had less than @want. */
+static enum reason budgets_take(struct quota_flow *f, enum quota_way way,
+				uint64_t want, uint64_t *ret_room)
+{
+	struct quota_own *o = own(f->quota);
+	enum reason why = REASON_ALLOWED;
+	uint64_t room = flow_room(f, way, want), less;
+
+	if (room < want)
+		why = REASON_FLOW_BYTES_EXCEEDED;
+	less = room ? rule_take(f->rule, way, room) : 0;
+	if (less < room)
+		why = REASON_RULE_BYTES_EXCEEDED;
+	room = less;
+	less = room ? budget_take(&f->quota->used[way], GET(&o->limit[way]),
+				  room) : 0;
+	rule_give(f->rule, way, room - less);
+	if (less < room)
+		why = REASON_BYTES_EXCEEDED;
+	*ret_room = less;
+	return why;
+}
+
+static void budgets_give(struct quota_flow *f, enum quota_way way, uint64_t n)
+{
+	rule_give(f->rule, way, n);
+	budget_give(&f->quota->used[way], n);
+}
+
 enum reason quota_reserve(struct quota_flow *f, enum quota_way way,
 			  size_t want, int64_t now_ms, size_t *ret_room)
 {
-	struct quota_own *o = own(f->quota);
+	struct rate *rate = &own(f->quota)->rate[way];
+	enum reason why;
 	uint64_t room, less;
 
 	REQUIRE(want > 0 && want <= QUOTA_CHUNK_MAX && !f->reserved[way]);
 	*ret_room = 0;
-	room = flow_room(f, way, want);
+	why = budgets_take(f, way, want, &room);
 	if (room == 0)
-		return REASON_FLOW_BYTES_EXCEEDED;
-	less = rule_take(f->rule, way, room);
-	if (less == 0)
-		return REASON_RULE_BYTES_EXCEEDED;
-	room = less;
-	less = budget_take(&f->quota->used[way], GET(&o->limit[way]), room);
-	rule_give(f->rule, way, room - less);
-	if (less == 0)
-		return REASON_BYTES_EXCEEDED;
-	room = less;
-	less = rate_take(&o->rate[way], room, now_ms * 1000);
-	rule_give(f->rule, way, room - less);
-	budget_give(&f->quota->used[way], room - less);
+		return why;
+	less = rate_take(rate, room, now_ms * 1000);
+	budgets_give(f, way, room - less);
 	f->reserved[way] = (uint32_t)less;
 	*ret_room = (size_t)less;
+	return REASON_ALLOWED;
+}
+
+enum reason quota_charge(struct quota_flow *f, enum quota_way way, size_t n)
+{
+	enum reason why;
+	uint64_t room;
+
+	if (!f->quota || n == 0)
+		return REASON_ALLOWED;
+	why = budgets_take(f, way, n, &room);
+	if (why != REASON_ALLOWED) {
+		budgets_give(f, way, room);
+		return why;
+	}
+	f->used[way] += n;
+	rate_owe(&own(f->quota)->rate[way], n);
 	return REASON_ALLOWED;
 }
 
@@ -389,8 +459,7 @@ void quota_return(struct quota_flow *f, enum quota_way way, size_t used)
 	REQUIRE(used <= f->reserved[way]);
 	back = f->reserved[way] - used;
 	f->reserved[way] = 0;
-	rule_give(f->rule, way, back);
-	budget_give(&f->quota->used[way], back);
+	budgets_give(f, way, back);
 	rate_give(&own(f->quota)->rate[way], back);
 }
 

@@ -91,7 +91,8 @@ struct quota_flow {
  * quota_flow_begin() - A flow by a rule of @rules begins
  * @q:		outlives it; NULL: nothing is counted
  * @rule:	its number, 0: none
- * Return: ALLOWED, or MEMORY_EXCEEDED
+ * Return: ALLOWED; BYTES_, RULE_BYTES_EXCEEDED where one of them is used up
+ * already; or MEMORY_EXCEEDED
  */
 enum reason quota_flow_begin(struct quota_flow *f, struct quota *q,
 			     const struct ruleset *rules, size_t rule);
@@ -139,6 +140,14 @@ static inline void quota_settle(struct quota_flow *f, enum quota_way way,
 		atomic_fetch_add_explicit(&f->quota->used[way], used,
 					  memory_order_relaxed);
 }
+
+/**
+ * quota_charge() - Bytes that were read before anybody was asked
+ *
+ * All of them or none; a rate does not make them wait, but who comes behind.
+ * Return: as quota_take()
+ */
+enum reason quota_charge(struct quota_flow *f, enum quota_way way, size_t n);
 
 /* Until the rate may have room again; at least 1. */
 unsigned quota_wait_ms(const struct quota_flow *f, enum quota_way way,

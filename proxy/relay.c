@@ -29,6 +29,11 @@
  * sent before is still delivered first: a server that answers and hangs up
  * before it has read the whole request is understood by its client.
  *
+ * What a direction may read is asked of the flow's account (quota.h).  Where its
+ * rate has no room, the direction is held: its source is not looked at until a
+ * timer lets it go.  A budget that is used up ends the relay when one byte more
+ * is there to be read; a FIN may still pass.
+ *
  * A half whose FIN was passed on may have no event of interest left.  Whether
  * its kernel is still there is found by keepalive, and seen by a slow timer.
  */
@@ -38,11 +43,14 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/mem.h"
+#include "proxy/quota.h"
 #include "proxy/relay_pool.h"
 #include "proxy/sock.h"
 
@@ -70,6 +78,7 @@ struct relay_dir {
 	uint64_t moved;
 	uint8_t run;		/* large or small chunks in a row */
 	bool bulk;		/* through a pipe */
+	bool held;		/* until its rate has room again */
 	bool eof;		/* the source sent its FIN */
 	bool done;		/* ... and it was passed on, or nobody is there */
 };
@@ -82,9 +91,11 @@ struct relay {
 	void *arg;
 	struct relay_half half[RELAY_SIDES];
 	struct relay_dir dir[RELAY_SIDES];
+	struct quota_flow *account;
+	enum reason over;	/* a budget that is used up; ALLOWED: none */
 	enum reason closed;	/* by whose FIN came first; ALLOWED: none yet */
-	bool checking;
-	struct event check;
+	bool checking, holding;
+	struct event check, hold;
 };
 
 enum step {
@@ -94,6 +105,8 @@ enum step {
 	STEP_SOURCE_GONE,
 	STEP_SINK_GONE,
 	STEP_NO_MEMORY,
+	STEP_HELD,		/* its rate has no room now */
+	STEP_OVER,		/* a budget is used up, and there is more */
 };
 
 static enum relay_side other(enum relay_side side)
@@ -172,13 +185,59 @@ static enum step source_ended(struct relay *r, enum relay_side side,
 	return STEP_IDLE;
 }
 
+static enum quota_way way_of(enum relay_side side)
+{
+	return side == APP ? QUOTA_UP : QUOTA_DOWN;
+}
+
+/* No byte may pass: is there one at all, or the end? */
+static enum step dir_over(struct relay *r, enum relay_side side,
+			  enum reason why)
+{
+	char byte;
+	ssize_t n = recv(r->half[side].fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	if (n <= 0)
+		return source_ended(r, side, n);
+	r->over = why;
+	return STEP_OVER;
+}
+
+/* STEP_MORE: read up to *@ret, then settle; else nothing may be read now. */
+static enum step dir_ask(struct relay *r, enum relay_side side, size_t want,
+			 size_t *ret)
+{
+	struct quota_flow *a = r->account;
+	enum reason why;
+
+	*ret = want;
+	if (!a || !quota_is_limited(a, way_of(side)))
+		return STEP_MORE;
+	why = quota_take(a, way_of(side), MIN(want, QUOTA_CHUNK_MAX),
+			 clock_mono_ms(), ret);
+	if (why != REASON_ALLOWED)
+		return dir_over(r, side, why);
+	return *ret ? STEP_MORE : STEP_HELD;
+}
+
+static void dir_settle(struct relay *r, enum relay_side side, ssize_t n)
+{
+	if (r->account)
+		quota_settle(r->account, way_of(side), n > 0 ? (size_t)n : 0);
+}
+
 static enum step dir_copy(struct relay *r, enum relay_side side)
 {
 	struct relay_dir *d = &r->dir[side];
 	char *scratch = relay_pool_scratch(r->pool);
 	ssize_t n, sent;
+	size_t room;
+	enum step step = dir_ask(r, side, RELAY_CHUNK, &room);
 
-	n = recv(r->half[side].fd, scratch, RELAY_CHUNK, MSG_DONTWAIT);
+	if (step != STEP_MORE)
+		return step;
+	n = recv(r->half[side].fd, scratch, room, MSG_DONTWAIT);
+	dir_settle(r, side, n);
 	if (n <= 0)
 		return source_ended(r, side, n);
 	d->run = (size_t)n >= RELAY_LARGE ? d->run + 1 : 0;
@@ -200,20 +259,26 @@ static enum step dir_copy(struct relay *r, enum relay_side side)
 		return STEP_BLOCKED;
 	}
 	/* A short read emptied the socket: no call to hear EAGAIN. */
-	return (size_t)n == RELAY_CHUNK ? STEP_MORE : STEP_IDLE;
+	return (size_t)n == room ? STEP_MORE : STEP_IDLE;
 }
 
 static enum step dir_splice(struct relay *r, enum relay_side side)
 {
 	struct relay_dir *d = &r->dir[side];
+	enum step step;
+	size_t room;
 	ssize_t n;
 
 	if (d->pipe.rd < 0 && !relay_pool_lend(r->pool, &d->pipe)) {
 		d->bulk = false;
 		return dir_copy(r, side);
 	}
-	n = splice(r->half[side].fd, NULL, d->pipe.wr, NULL, d->pipe.size,
+	step = dir_ask(r, side, d->pipe.size, &room);
+	if (step != STEP_MORE)
+		return step;
+	n = splice(r->half[side].fd, NULL, d->pipe.wr, NULL, room,
 		   SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+	dir_settle(r, side, n);
 	if (n <= 0)
 		return source_ended(r, side, n);
 	d->in_pipe = (size_t)n;
@@ -235,6 +300,7 @@ static enum step dir_pump(struct relay *r, enum relay_side side)
 
 	while (step == STEP_MORE && !d->eof && d->moved < until)
 		step = d->bulk ? dir_splice(r, side) : dir_copy(r, side);
+	d->held = step == STEP_HELD;
 	if (d->in_pipe == 0)
 		relay_pool_return(r->pool, &d->pipe, true);
 	return step;
@@ -311,13 +377,34 @@ static void relay_stop(struct relay *r)
 				&r->half[side].writing);
 	}
 	(void)!event_del(&r->check);
+	(void)!event_del(&r->hold);
+	r->holding = false;
+}
+
+/* Let go of what is held when its rate has room again. */
+static bool relay_hold(struct relay *r)
+{
+	unsigned ms = UINT_MAX;
+	struct timeval tv;
+	enum relay_side side;
+
+	for (side = APP; side < RELAY_SIDES; side++) {
+		if (r->dir[side].held)
+			ms = MIN(ms, quota_wait_ms(r->account, way_of(side),
+						   clock_mono_ms()));
+	}
+	if (ms == UINT_MAX || r->holding)
+		return true;
+	r->holding = true;
+	tv = (struct timeval){ ms / 1000, ms % 1000 * 1000 };
+	return event_add(&r->hold, &tv) == 0;
 }
 
 static bool relay_update(struct relay *r)
 {
 	const struct timeval period = { .tv_sec = RELAY_CHECK_S };
 	enum relay_side side;
-	bool watched = true;
+	bool watched = relay_hold(r);
 
 	for (side = APP; side < RELAY_SIDES; side++) {
 		struct relay_half *h = &r->half[side];
@@ -325,7 +412,7 @@ static bool relay_update(struct relay *r)
 		const struct relay_dir *in = &r->dir[other(side)];
 
 		if (!interest(&h->rd, !out->done && !out->eof &&
-			      !dir_holds(out), &h->reading) ||
+			      !out->held && !dir_holds(out), &h->reading) ||
 		    !interest(&h->wr, !in->done && dir_holds(in),
 			      &h->writing))
 			watched = false;
@@ -377,6 +464,10 @@ static void relay_pump(struct relay *r, enum relay_side side)
 	case STEP_NO_MEMORY:
 		fault = REASON_MEMORY_EXCEEDED;
 		break;
+	case STEP_OVER:
+		fault = r->over;
+		break;
+	case STEP_HELD:
 	case STEP_MORE:
 	case STEP_IDLE:
 	case STEP_BLOCKED:
@@ -436,6 +527,23 @@ static void check_cb(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 	relay_settle(r, REASON_ALLOWED);
 }
 
+static void hold_cb(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
+{
+	struct relay *r = relay_of(arg);
+	bool up = r->dir[APP].held, down = r->dir[NET].held;
+
+	r->holding = false;
+	r->dir[APP].held = r->dir[NET].held = false;
+	/* A pump may be the last thing; what else was held is looked at then,
+	 * since its source is readable. */
+	if (up)
+		relay_pump(r, APP);
+	else if (down)
+		relay_pump(r, NET);
+	else
+		relay_settle(r, REASON_ALLOWED);
+}
+
 static int half_init(struct relay *r, enum relay_side side, int fd,
 		     event_callback_fn readable, event_callback_fn writable)
 {
@@ -471,6 +579,7 @@ int relay_start(const struct relay_config *config, struct relay **ret)
 	r->pool = config->pool;
 	r->fn = config->fn;
 	r->arg = config->arg;
+	r->account = config->account;
 	err = dir_init(&r->dir[APP], config->up);
 	err_net = dir_init(&r->dir[NET], config->down);
 	if (!err)
@@ -481,8 +590,9 @@ int relay_start(const struct relay_config *config, struct relay **ret)
 	if (!err)
 		err = half_init(r, NET, config->net, net_readable_cb,
 				net_writable_cb);
-	if (!err && event_assign(&r->check, r->base, -1, EV_PERSIST, check_cb,
-				 r))
+	if (!err && (event_assign(&r->check, r->base, -1, EV_PERSIST, check_cb,
+				  r) ||
+		     event_assign(&r->hold, r->base, -1, 0, hold_cb, r)))
 		err = -EINVAL;
 	if (!err && !relay_update(r)) {
 		relay_stop(r);

@@ -13,6 +13,7 @@
 #include "base/str.h"
 
 struct event_base;
+struct quota_flow;
 
 /* One read, and so the most that a direction holds in memory of its own. */
 #define RELAY_CHUNK		(64u << 10)
@@ -52,7 +53,8 @@ struct relay;
  * relay_fn - The relay is over; called once, from the loop
  * @why:	CLIENT_CLOSED, ORIGIN_CLOSED: both directions ended in order, by
  *		whose FIN came first; CLIENT_RESET, ORIGIN_RESET: the other
- *		half should be reset; MEMORY_EXCEEDED
+ *		half should be reset; MEMORY_EXCEEDED; what quota_take() says when
+ *		no byte more may pass: both halves should be reset
  *
  * It may call relay_free().  Never called inside relay_start(), nor after
  * relay_free().
@@ -63,6 +65,7 @@ struct relay_config {
 	struct event_base *base;
 	struct relay_pool *pool;
 	int app, net;		/* connected, non-blocking; borrowed */
+	struct quota_flow *account;	/* borrowed; NULL: nothing is counted */
 	struct str up, down;	/* already read from app, from net; copied */
 	relay_fn *fn;
 	void *arg;

@@ -23,6 +23,7 @@
 #include "proxy/listener.h"
 #include "proxy/nflog.h"
 #include "proxy/parents.h"
+#include "proxy/quota.h"
 #include "proxy/sandbox.h"
 #include "proxy/strangers.h"
 #include "proxy/worker.h"
@@ -54,6 +55,8 @@ void sandbox_config_close(struct sandbox_config *config)
 {
 	while (config->nfds > 0)
 		fd_closep(&config->fd[--config->nfds].fd);
+	quota_unref(config->quota);
+	config->quota = NULL;
 }
 
 /* All descriptors of a role, taken. */
@@ -191,6 +194,20 @@ static void sandbox_expiry_cb(evutil_socket_t fd, short what, void *arg)
 
 /* --- the beginning -------------------------------------------------------------- */
 
+static int sandbox_open_quota(struct sandbox *s, struct sandbox_config *config)
+{
+	int err = 0;
+
+	s->quota = config->quota;
+	config->quota = NULL;
+	if (!s->quota)
+		err = quota_new(s->rules, s->worker->whole, &s->quota);
+	if (err == 0)
+		s->conns_max = quota_connections_max(s->quota) +
+			       SANDBOX_REFUSED_MAX;
+	return err;
+}
+
 static int sandbox_open(struct sandbox *s, struct sandbox_config *config)
 {
 	int err;
@@ -206,6 +223,8 @@ static int sandbox_open(struct sandbox *s, struct sandbox_config *config)
 				     : dns_budget_new(s->rules, &s->budget);
 	if (err == 0 && s->clients)
 		err = strangers_new(s, &s->strangers);
+	if (err == 0)
+		err = sandbox_open_quota(s, config);
 	if (err == 0)
 		err = sandbox_open_dns(s, config);
 	if (err == 0)
@@ -283,6 +302,7 @@ int sandbox_new(struct worker *w, struct sandbox_config *config,
 			dns_budget_free(s->budget);
 			name_map_free(s->names);
 			name_pins_free(s->pins);
+			quota_unref(s->quota);
 			mem_free(s);
 		}
 		return err;
@@ -326,6 +346,8 @@ void sandbox_swap_rules(struct sandbox *s, struct ruleset *rules,
 
 	s->rules = rules;
 	s->tenant = sandbox_tenant(s);
+	quota_set_rules(s->quota, rules);
+	s->conns_max = quota_connections_max(s->quota) + SANDBOX_REFUSED_MAX;
 	sandbox_policy_label(rules, label);
 	if (s->dns)
 		dns_door_flush_records(s->dns);
@@ -404,6 +426,7 @@ struct audit_sink *sandbox_free(struct sandbox *s)
 	dns_budget_free(s->budget);
 	name_map_free(s->names);
 	name_pins_free(s->pins);
+	quota_unref(s->quota);
 	rules_unref(s->rules);
 	mem_free(s);
 	return sink;

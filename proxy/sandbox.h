@@ -24,9 +24,11 @@ struct name_pins;
 struct dns_budget;
 struct nflog;
 struct strangers;
+struct quota;
 
-/* Connections of one sandbox at once; over it accept() is paused. */
-#define SANDBOX_CONNS_MAX	4096
+/* Connections beyond what the run may have, which are there to be refused; over
+ * that accept() is paused. */
+#define SANDBOX_REFUSED_MAX	256
 /* Records of that: the first at once, then one for all in this time. */
 #define SANDBOX_FULL_MS		60000
 /* Bytes of names that one sandbox may make us remember, each way to answer. */
@@ -42,6 +44,7 @@ struct sandbox {
 	struct name_map *names;
 	struct name_pins *pins;
 	struct dns_budget *budget;	/* of names that it asks for */
+	struct quota *quota;		/* of the run: one reference */
 	struct dns_door *dns;
 	struct list listeners;		/* struct listener.node */
 	struct nflog *nflog;
@@ -53,7 +56,7 @@ struct sandbox {
 	int64_t expires;		/* when the next one does, by the wall clock */
 	int diag_fd;			/* NETLINK_SOCK_DIAG born inside, or -1 */
 	struct list conns;		/* struct conn.node */
-	unsigned nconns;
+	unsigned nconns, conns_max;	/* at conns_max accept() pauses */
 	struct list pool;		/* of conn_pool.c, the latest first */
 	unsigned npooled;
 	unsigned pool_ms;		/* that they may wait; 0: the default */
@@ -109,12 +112,15 @@ struct sandbox_config {
 	const struct ip_nets *clients;
 	/* One that other threads spend from as well; NULL: its own. */
 	const struct dns_budget *budget;
+	/* Of a run with other instances: one reference, taken always.  NULL:
+	 * the sandbox is the run. */
+	struct quota *quota;
 };
 
 /* One descriptor more, taken; -1 is none. */
 void sandbox_config_add(struct sandbox_config *config, enum sandbox_role role,
 			int fd);
-/* Close those that nobody has taken. */
+/* Close and let go of what nobody has taken. */
 void sandbox_config_close(struct sandbox_config *config);
 
 /* On the worker's thread, all of them. */
@@ -194,7 +200,7 @@ void sandbox_deny(struct sandbox *s, struct record *r);
 bool sandbox_admits(struct sandbox *s, const struct ip_endpoint *src,
 		    const struct ip_endpoint *at);
 
-/* It has SANDBOX_CONNS_MAX connections, and a listener stops accepting. */
+/* It has conns_max connections, and a listener stops accepting. */
 void sandbox_on_full(struct sandbox *s);
 
 #endif /* PROXY_SANDBOX_H */

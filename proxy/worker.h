@@ -21,6 +21,7 @@ struct event_base;
 struct marks;
 struct own_doors;
 struct parents;
+struct quota_whole;
 struct relay_pool;
 struct source;
 struct resolver;
@@ -39,6 +40,7 @@ struct worker {
 	struct event *reclaim;		/* active while @dead has something */
 	struct relay_pool *relay;	/* pipes for splice, see relay.h */
 	struct list paused;		/* struct listener.paused, see listener.h */
+	struct quota_whole *whole;	/* of all runs; NULL: no bound */
 };
 
 typedef void worker_fn(struct worker *w, void *arg);

@@ -43,8 +43,8 @@ static const struct setting {
 	const char *const *words;
 	bool used;
 } settings[] = {
-	{ SECTION_LIMITS, "connections", VALUE_COUNT, NULL, false },
-	{ SECTION_LIMITS, "new_connections", VALUE_COUNT, NULL, false },
+	{ SECTION_LIMITS, "connections", VALUE_COUNT, NULL, true },
+	{ SECTION_LIMITS, "new_connections", VALUE_COUNT, NULL, true },
 	{ SECTION_LIMITS, "queries", VALUE_COUNT, NULL, true },
 	{ SECTION_LIMITS, "names", VALUE_COUNT, NULL, true },
 	{ SECTION_LIMITS, "label_bytes", VALUE_BYTES, NULL, true },
@@ -57,7 +57,7 @@ static const struct setting {
 	{ SECTION_LIMITS, "rate_down", VALUE_BYTES, NULL, false },
 	{ SECTION_LIMITS, "header_bytes", VALUE_BYTES, NULL, false },
 	{ SECTION_LIMITS, "header_time", VALUE_SPAN, NULL, false },
-	{ SECTION_LIMITS, "connect_time", VALUE_SPAN, NULL, false },
+	{ SECTION_LIMITS, "connect_time", VALUE_SPAN, NULL, true },
 	{ SECTION_LIMITS, "response_time", VALUE_SPAN, NULL, false },
 	{ SECTION_LIMITS, "flow_time", VALUE_SPAN, NULL, false },
 	{ SECTION_LIMITS, "idle_time", VALUE_SPAN, NULL, false },

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "proxy/conn.h"
+#include "proxy/quota.h"
 #include "proxy/relay.h"
 #include "resolver/name_map.h"
 #include "resolver/name_pins.h"
@@ -265,6 +266,7 @@ int kit_setup(void **state)
 	assert_int_equal(name_map_new(1 << 20, &s->names), 0);
 	assert_int_equal(name_pins_new(1 << 20, &s->pins), 0);
 	s->rules = compile(kit_policy);
+	assert_int_equal(quota_new(s->rules, NULL, &s->quota), 0);
 	return 0;
 }
 
@@ -275,6 +277,7 @@ struct conn_rejudged kit_set_policy(const char *policy)
 	struct conn_rejudged what;
 
 	s->rules = compile(policy);
+	quota_set_rules(s->quota, s->rules);
 	conn_rejudge_all(s, REASON_POLICY_RELOAD, &what);
 	rules_unref(old);
 	return what;
@@ -293,6 +296,8 @@ int kit_teardown(void **state)
 	/* Beside the reclaim event, which is never pending. */
 	assert_int_equal(event_base_get_num_events(w->base,
 			 EVENT_BASE_COUNT_ADDED), 0);
+	/* Whoever was let in has left: unref insists on it. */
+	quota_unref(kit.sandbox.quota);
 	rules_unref(kit.sandbox.rules);
 	name_map_free(kit.sandbox.names);
 	name_pins_free(kit.sandbox.pins);

@@ -31,6 +31,7 @@
 #include "proxy/worker.h"
 #include "tests/unit/proxy_lab.h"
 
+#define CONNS_MAX	1000	/* of the sandbox */
 #define FILES	256	/* this process's limit while it lasts */
 
 static struct lab {
@@ -72,7 +73,9 @@ static int open_lab(void **state)
 {
 	static const struct record_labels labels = { .run = "r1" };
 
-	lab = (struct lab){ .s = { .diag_fd = -1 } };
+	lab = (struct lab){
+		.s = { .diag_fd = -1, .conns_max = CONNS_MAX },
+	};
 	assert_int_equal(worker_new(0, &lab.worker), 0);
 	assert_int_equal(audit_writer_new(&lab.writer), 0);
 	lab.records = memfd_create("records", MFD_CLOEXEC);
@@ -195,7 +198,7 @@ static void a_full_sandbox_leaves_the_rest_waiting(void **state)
 	int client = lab_connect("127.0.0.1", lab.port);
 
 	(void)state;
-	lab.s.nconns = SANDBOX_CONNS_MAX;
+	lab.s.nconns = CONNS_MAX;
 	assert_int_equal(event_base_loop(lab.worker->base, EVLOOP_ONCE), 0);
 	lab_turn(lab.worker->base);
 	assert_int_equal(lab.n, 0);
@@ -234,7 +237,7 @@ static void fill_up_again(void)
 {
 	int client = lab_connect("127.0.0.1", lab.port);
 
-	lab.s.nconns = SANDBOX_CONNS_MAX;
+	lab.s.nconns = CONNS_MAX;
 	assert_int_equal(event_base_loop(lab.worker->base, EVLOOP_ONCE), 0);
 	lab_turn(lab.worker->base);
 	lab.s.nconns = 0;
@@ -269,7 +272,7 @@ static void a_listener_that_waits_can_be_freed(void **state)
 	int client = lab_connect("127.0.0.1", lab.port);
 
 	(void)state;
-	lab.s.nconns = SANDBOX_CONNS_MAX;
+	lab.s.nconns = CONNS_MAX;
 	assert_int_equal(event_base_loop(lab.worker->base, EVLOOP_ONCE), 0);
 	listener_free(lab.listener);
 	lab.listener = NULL;

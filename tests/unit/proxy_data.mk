@@ -16,7 +16,8 @@ TESTS += %D%/relay_test
 %C%_relay_test_SOURCES = %D%/relay_test.c
 %C%_relay_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(EVENT_CFLAGS)
 %C%_relay_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=recv
-%C%_relay_test_LDADD = tests/unit/libproxylab.a proxy/libproxy.a base/libbase.a \
+%C%_relay_test_LDADD = tests/unit/libproxylab.a proxy/libproxy.a \
+	rules/librules.a base/libbase.a $(RULES_LIBS) \
 	$(EVENT_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
 
 check_PROGRAMS += %D%/dial_test
@@ -48,6 +49,13 @@ TESTS += %D%/conn_test
 	resolver/libresolver.a audit/libaudit.a rules/librules.a \
 	base/libbase.a $(PROXY_LIBS) $(RESOLVER_LIBS) $(AUDIT_LIBS) \
 	$(RULES_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
+
+check_PROGRAMS += %D%/conn_limits_test
+TESTS += %D%/conn_limits_test
+%C%_conn_limits_test_SOURCES = %D%/conn_limits_test.c %D%/conn_kit.c \
+	%D%/conn_kit.h
+%C%_conn_limits_test_CPPFLAGS = $(%C%_conn_test_CPPFLAGS)
+%C%_conn_limits_test_LDADD = $(%C%_conn_test_LDADD)
 
 check_PROGRAMS += %D%/conn_names_test
 TESTS += %D%/conn_names_test

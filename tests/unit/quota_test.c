@@ -196,6 +196,50 @@ static void a_budget_is_exact_and_of_its_direction(void **state)
 	quota_unref(q);
 }
 
+static void what_is_used_up_begins_no_flow(void **state)
+{
+	struct quota *q = make("[limits]\nbytes_down = 100\n[allow a]\n"
+			       "hosts = a.example\nbytes_up = 60\n"
+			       "[allow b]\nhosts = b.example\n");
+	struct quota_flow a = flow_of(q, 1), b = flow_of(q, 2);
+
+	(void)state;
+	expect_move(&a, QUOTA_UP, 60, 60);
+	assert_int_equal(quota_flow_begin(&a, q, rules, 1),
+			 REASON_RULE_BYTES_EXCEEDED);
+	expect_move(&b, QUOTA_DOWN, 100, 100);
+	assert_int_equal(quota_flow_begin(&b, q, rules, 2),
+			 REASON_BYTES_EXCEEDED);
+	quota_unref(q);
+}
+
+static void what_was_read_before_is_charged_whole_or_not(void **state)
+{
+	struct quota *q = make(RULE "[limits]\nbytes_up = 100\n"
+			       "rate_up = 50\nflow_bytes_down = 10\n");
+	struct quota_flow f = flow_of(q, 1);
+	size_t room;
+
+	(void)state;
+	assert_int_equal(quota_charge(&f, QUOTA_UP, 0), REASON_ALLOWED);
+	assert_int_equal(quota_charge(&f, QUOTA_UP, 101),
+			 REASON_BYTES_EXCEEDED);
+	assert_int_equal(quota_charge(&f, QUOTA_DOWN, 11),
+			 REASON_FLOW_BYTES_EXCEEDED);
+	assert_int_equal(q->used[QUOTA_DOWN], 0);
+	assert_int_equal(quota_take(&f, QUOTA_UP, 50, 9000, &room),
+			 REASON_ALLOWED);
+	assert_int_equal(room, 50);
+	quota_settle(&f, QUOTA_UP, 0);
+	/* Twice what a second has: there is nothing for one second. */
+	assert_int_equal(move(&f, QUOTA_UP, 1, 9000, &room), REASON_ALLOWED);
+	assert_int_equal(quota_charge(&f, QUOTA_UP, 99), REASON_ALLOWED);
+	assert_int_equal(f.used[QUOTA_UP], 100);
+	assert_int_equal(move(&f, QUOTA_UP, 1, 9900, &room),
+			 REASON_BYTES_EXCEEDED);
+	quota_unref(q);
+}
+
 static void a_flow_has_its_own(void **state)
 {
 	struct quota *q = make(RULE "[limits]\nflow_bytes_down = 50\n");
@@ -294,11 +338,11 @@ static void a_rate_makes_wait_and_cuts_nothing(void **state)
 	now += 1000;
 	assert_int_equal(quota_take(&f, QUOTA_DOWN, 100 * 1024, now, &room),
 			 REASON_ALLOWED);
-	assert_int_equal(room, 100 * 1024);
+	assert_int_equal(room, 5 * 1024);
 	quota_settle(&f, QUOTA_DOWN, 0);
 	assert_int_equal(move(&f, QUOTA_DOWN, 100 * 1024, now, &room),
 			 REASON_ALLOWED);
-	assert_int_equal(room, 100 * 1024);
+	assert_int_equal(room, 5 * 1024);
 	quota_unref(q);
 }
 
@@ -363,9 +407,10 @@ static void instances_share_a_budget_to_the_byte(void **state)
 	size_t room;
 
 	(void)state;
-	for (size_t i = 0; i < THREADS; i++) {
+	for (size_t i = 0; i < THREADS; i++)
 		t[i] = (struct taker){ .q = quota_ref(q),
 				       .f = flow_of(q, 1) };
+	for (size_t i = 0; i < THREADS; i++) {
 		assert_int_equal(pthread_create(&t[i].thread, NULL, take_all,
 						&t[i]), 0);
 	}
@@ -390,6 +435,8 @@ int main(void)
 		cmocka_unit_test(new_connections_come_at_a_rate),
 		cmocka_unit_test(nothing_said_is_no_limit_and_counts),
 		cmocka_unit_test(a_budget_is_exact_and_of_its_direction),
+		cmocka_unit_test(what_is_used_up_begins_no_flow),
+		cmocka_unit_test(what_was_read_before_is_charged_whole_or_not),
 		cmocka_unit_test(a_flow_has_its_own),
 		cmocka_unit_test(a_rule_has_its_own_by_its_name),
 		cmocka_unit_test(no_memory_for_a_rule_is_a_refusal),

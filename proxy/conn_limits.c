@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * conn_limits.c - what a run's [limits] mean for one connection
+ *
+ * A connection that is one too many is accepted all the same, for it is to hear
+ * of it in its own protocol: it has CONN_LISTEN_MS to say which that is, asks
+ * for what it wants, and is refused.  How many such there are at once is bounded
+ * by the listener, see SANDBOX_REFUSED_MAX.
+ *
+ * Silence and the length of a flow are looked at by one slow timer, that costs
+ * the bytes themselves nothing: what is silent for idle_time ends within a
+ * quarter of it more.
+ */
+#include "base/clock.h"
+#include "proxy/conn_own.h"
+#include "proxy/quota.h"
+#include "proxy/relay.h"
+
+/* Looks at a silent flow before it ends. */
+#define IDLE_LOOKS	4
+
+void conn_enter(struct conn *c)
+{
+	c->admission = quota_enter(c->s->quota, clock_mono_ms());
+	c->counted = c->admission == REASON_ALLOWED;
+}
+
+void conn_leave(struct conn *c)
+{
+	if (c->counted)
+		quota_leave(c->s->quota);
+	c->counted = false;
+}
+
+unsigned conn_head_ms(const struct conn *c)
+{
+	uint32_t s = rules_limits(c->rules)->header_s;
+
+	if (c->admission != REASON_ALLOWED)
+		return CONN_LISTEN_MS;
+	return s ? s * 1000 : CONN_HEAD_MS;
+}
+
+size_t conn_head_max(const struct conn *c)
+{
+	uint32_t max = rules_limits(c->rules)->header_bytes;
+
+	return max && max < c->in.max ? max : c->in.max;
+}
+
+enum reason conn_begin_flow(struct conn *c, const struct rules_answer *answer)
+{
+	return quota_flow_begin(&c->account, c->s->quota, c->rules,
+				answer->rule_number);
+}
+
+/* --- silence, and the length of a flow ------------------------------------------ */
+
+static void watch(struct conn *c)
+{
+	const struct rules_limits *l = rules_limits(c->rules);
+	int64_t ms = (int64_t)l->idle_s * 1000 / IDLE_LOOKS;
+	int64_t left = c->began_ms + (int64_t)l->flow_s * 1000 -
+		       clock_mono_ms();
+	struct timeval tv;
+
+	if (l->flow_s && (ms == 0 || left < ms))
+		ms = MAX(left, (int64_t)1);
+	if (ms == 0)
+		return;
+	tv.tv_sec = ms / 1000;
+	tv.tv_usec = ms % 1000 * 1000;
+	/* A limit that cannot be watched is one that is reached. */
+	if (event_add(&c->timer, &tv))
+		conn_finish(c, REASON_MEMORY_EXCEEDED, true);
+}
+
+static uint64_t moved(const struct conn *c)
+{
+	uint64_t up, down;
+
+	relay_bytes(c->relay, &up, &down);
+	return up + down;
+}
+
+void conn_watch_relay(struct conn *c)
+{
+	c->moved = moved(c);
+	c->moved_ms = clock_mono_ms();
+	watch(c);
+}
+
+void conn_on_watch(struct conn *c)
+{
+	const struct rules_limits *l = rules_limits(c->rules);
+	int64_t now = clock_mono_ms();
+	uint64_t sum = moved(c);
+
+	if (sum != c->moved) {
+		c->moved = sum;
+		c->moved_ms = now;
+	}
+	if (l->flow_s && now - c->began_ms >= (int64_t)l->flow_s * 1000)
+		conn_finish(c, REASON_FLOW_TIME_EXCEEDED, true);
+	else if (l->idle_s && now - c->moved_ms >= (int64_t)l->idle_s * 1000)
+		conn_finish(c, REASON_IDLE_TIMEOUT, true);
+	else
+		watch(c);
+}
