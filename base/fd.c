@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 
@@ -14,6 +15,27 @@
 #endif
 
 #define READ_STEP	4096
+
+/* From these numbers on; written before threads, read by them. */
+static int fd_reserve_from = INT_MAX, fd_last_from = INT_MAX;
+
+void fd_set_reserve(unsigned limit, unsigned reserve)
+{
+	limit = MIN(limit, (unsigned)INT_MAX);
+	REQUIRE(reserve <= limit);
+	fd_reserve_from = (int)(limit - reserve);
+	fd_last_from = (int)(limit - reserve / 2);
+}
+
+bool fd_is_reserved(int fd)
+{
+	return fd >= fd_reserve_from;
+}
+
+bool fd_is_last(int fd)
+{
+	return fd >= fd_last_from;
+}
 
 union fd_control {
 	struct cmsghdr align;

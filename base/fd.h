@@ -28,6 +28,20 @@ static inline int fd_take(int *fd)
 	return taken;
 }
 
+/*
+ * A reserve of descriptors.  The kernel gives the lowest number that is free,
+ * so a number says how many are taken: whoever was given one of the last for
+ * something that can be refused closes it again and refuses.  What must go on
+ * (control sockets, name servers, files) does not ask.
+ */
+
+/* The last @reserve of @limit are kept; for the process, before threads. */
+void fd_set_reserve(unsigned limit, unsigned reserve);
+/* It is one of the reserve: only to be refused in words. */
+bool fd_is_reserved(int fd);
+/* It is one of the last half of the reserve: not even for words. */
+bool fd_is_last(int fd);
+
 #define FD_PASS_MAX	16	/* descriptors in one message */
 
 /**

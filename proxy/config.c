@@ -303,11 +303,15 @@ static const struct config_key config_keys[] = {
 	{ "plug", "policies", config_take_path, AT(policies), 0, 0 },
 	{ "dns", "servers", config_take_servers, AT(dns), 0, 0 },
 	{ "dns", "tls_ca", config_take_path, AT(tls_ca), 0, 0 },
+	{ "limits", "connections", config_take_number, AT(connections), 1,
+	  1000000000 },
+	{ "limits", "descriptors_reserve", config_take_number, AT(reserve), 16,
+	  65536 },
 };
 _Static_assert(ARRAY_SIZE(config_keys) <= 32, "one bit a key in 'seen'");
 
 static const char *const config_sections[] = {
-	"service", "plug", "dns", "listen", "parent", NULL
+	"service", "plug", "dns", "listen", "parent", "limits", NULL
 };
 
 static void config_on_section(void *arg, unsigned line, struct str name)
@@ -333,7 +337,7 @@ static void config_on_section(void *arg, unsigned line, struct str name)
 		config_error(r, line, "unknown section [%.*s]; did you mean [%s]?",
 			     STR_ARG(name), near);
 	else
-		config_error(r, line, "unknown section [%.*s]; there are [service], [plug], [dns], [listen NAME] and [parent NAME]",
+		config_error(r, line, "unknown section [%.*s]; there are [service], [plug], [dns], [limits], [listen NAME] and [parent NAME]",
 			     STR_ARG(name));
 }
 

@@ -94,6 +94,9 @@ struct config {
 	size_t nlistens;
 	/* [parent NAME] */
 	struct parents parents;
+	/* [limits] */
+	unsigned connections;		/* of all runs together; 0: any */
+	unsigned reserve;		/* descriptors; 0: ISOLATE_RESERVE */
 };
 
 /* @place: line 0: of the whole file; column 0: of the whole line. */

@@ -12,6 +12,7 @@
  * quarter of it more.
  */
 #include "base/clock.h"
+#include "base/fd.h"
 #include "proxy/conn_own.h"
 #include "proxy/quota.h"
 #include "proxy/relay.h"
@@ -21,6 +22,10 @@
 
 void conn_enter(struct conn *c)
 {
+	if (fd_is_reserved(c->app)) {
+		c->admission = REASON_DESCRIPTORS_EXCEEDED;
+		return;
+	}
 	c->admission = quota_enter(c->s->quota, clock_mono_ms());
 	c->counted = c->admission == REASON_ALLOWED;
 }

@@ -225,6 +225,8 @@ static int attempt_connect(struct dial_attempt *a, int fd)
 	CLEANUP(fd_closep) int own = fd;
 	int err;
 
+	if (fd_is_reserved(fd))
+		return EMFILE;
 	sock_tune(fd);
 	err = source_bind(c->source, fd, ss.ss_family);
 	if (err < 0)

@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <grp.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <linux/landlock.h>
 #include <stdint.h>
@@ -125,6 +126,17 @@ int isolate_limits(const char **ret_what)
 		return -errno;
 	files.rlim_cur = files.rlim_max;
 	return setrlimit(RLIMIT_NOFILE, &files) < 0 ? -errno : 0;
+}
+
+void isolate_reserve(unsigned want)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return;
+	want = want ? want : ISOLATE_RESERVE;
+	fd_set_reserve((unsigned)MIN(files.rlim_cur, (rlim_t)UINT_MAX),
+		       (unsigned)MIN((rlim_t)want, files.rlim_cur / 4));
 }
 
 /* --- files -------------------------------------------------------------------- */

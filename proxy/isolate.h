@@ -43,6 +43,13 @@ NODISCARD int isolate_drop_but(const struct isolate_ids *ids, unsigned cap,
 /* No core dump, as many descriptors as the hard limit allows. */
 NODISCARD int isolate_limits(const char **ret_what);
 
+/* Descriptors that are kept free where nothing is said; of a process that may
+ * have few, at most a quarter. */
+#define ISOLATE_RESERVE		128
+/* Keep that many, or ISOLATE_RESERVE with 0, for what must go on (fd.h); behind
+ * isolate_limits(), before threads. */
+void isolate_reserve(unsigned want);
+
 /**
  * isolate_files() - Landlock: no file may be opened any more, by path
  *

@@ -9,8 +9,11 @@
  *	nothing is waiting					on the next event
  *	the sandbox holds as many connections as it may		when some ended
  *	no descriptors or memory (EMFILE, ENFILE, ...)		after a pause
+ *	the last ones of the descriptors' reserve (fd.h)	after a pause
  *
- * The last would spin, since the socket stays readable.  A spare descriptor is
+ * One of the others of the reserve is for a connection that is refused in
+ * words.  The last two would spin, since the socket stays readable.  Where there
+ * is none at all, a spare descriptor is
  * given up for a moment, so that one waiting connection can be accepted and
  * reset instead of hanging; then the listener sleeps LISTENER_BACKOFF_MS.
  */
@@ -37,6 +40,7 @@ enum listener_result {
 	LISTENER_AGAIN,		/* try the next one now */
 	LISTENER_IDLE,		/* nothing waits */
 	LISTENER_SHORT,		/* of descriptors or memory */
+	LISTENER_LAST,		/* of descriptors, but for a reserve */
 };
 
 struct listener {
@@ -94,6 +98,17 @@ static bool listener_admits(const struct listener *l,
 	return sandbox_admits(l->sandbox, &src, &at);
 }
 
+/* Reset a connection that there is no room for, and record it. */
+static void listener_drop(struct listener *l, int fd)
+{
+	struct record r;
+
+	sock_reset(&fd);
+	sandbox_record(RECORD_FLOW_DENY, RECORD_DENY,
+		       REASON_DESCRIPTORS_EXCEEDED, RECORD_VIA_NONE, &r);
+	sandbox_deny(l->sandbox, &r);
+}
+
 static enum listener_result listener_accept(struct listener *l)
 {
 	/* Its size is set anew each time: the families differ (OPS-07). */
@@ -104,7 +119,11 @@ static enum listener_result listener_accept(struct listener *l)
 
 	if (fd < 0)
 		return listener_judge(errno);
-	l->complained = false;
+	if (fd_is_last(fd)) {
+		listener_drop(l, fd);
+		return LISTENER_LAST;
+	}
+	l->complained = l->complained && fd_is_reserved(fd);
 	if (listener_admits(l, &peer, n))
 		l->fn(l->sandbox, fd);
 	else
@@ -112,31 +131,21 @@ static enum listener_result listener_accept(struct listener *l)
 	return LISTENER_AGAIN;
 }
 
-/* Reset one waiting connection with the spare descriptor, and record it. */
+/* One that waits, with the spare descriptor. */
 static void listener_shed(struct listener *l)
 {
-	static const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
-	struct record r;
 	int fd;
 
 	if (l->spare < 0)
 		return;
 	fd_closep(&l->spare);
 	fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (fd >= 0) {
-		/* Only its kind of ending is lost should this fail. */
-		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset,
-				 sizeof(reset));
-		fd_closep(&fd);
-		sandbox_record(RECORD_FLOW_DENY, RECORD_DENY,
-			       REASON_DESCRIPTORS_EXCEEDED, RECORD_VIA_NONE,
-			       &r);
-		sandbox_deny(l->sandbox, &r);
-	}
+	if (fd >= 0)
+		listener_drop(l, fd);
 	l->spare = fcntl(l->fd, F_DUPFD_CLOEXEC, 0);
 }
 
-static void listener_on_short(struct listener *l)
+static void listener_rest(struct listener *l)
 {
 	static const struct timeval pause = {
 		.tv_usec = LISTENER_BACKOFF_MS * 1000,
@@ -146,7 +155,6 @@ static void listener_on_short(struct listener *l)
 		log_warn("sandbox %s: out of descriptors or memory; new connections wait: raise LimitNOFILE",
 			 l->sandbox->run);
 	l->complained = true;
-	listener_shed(l);
 	event_del(l->event);
 	/* Without a timer we would wait for ever: then rather spin. */
 	if (event_add(l->backoff, &pause) < 0)
@@ -169,7 +177,9 @@ static void listener_cb(evutil_socket_t fd, short what, void *arg)
 		}
 		r = listener_accept(l);
 		if (r == LISTENER_SHORT)
-			listener_on_short(l);
+			listener_shed(l);
+		if (r == LISTENER_SHORT || r == LISTENER_LAST)
+			listener_rest(l);
 		if (r != LISTENER_AGAIN)
 			return;
 	}

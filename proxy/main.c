@@ -49,6 +49,7 @@
 #include "proxy/opts.h"
 #include "proxy/plug.h"
 #include "proxy/plug_check.h"
+#include "proxy/quota.h"
 #include "proxy/service.h"
 #include "proxy/shed.h"
 #include "proxy/source.h"
@@ -85,6 +86,7 @@ struct daemon {
 	struct audit_writer *writer;
 	struct worker *worker[CONFIG_WORKERS_MAX];
 	size_t nworkers;
+	struct quota_whole whole;	/* what all runs have together */
 	struct plug *plug;
 	struct host_listens *listens;	/* NULL when private */
 	struct plug_reload *reload;	/* while the broker reads policies */
@@ -338,10 +340,11 @@ static void main_on_broker_gone(void *arg)
 
 static int main_make_workers(struct daemon *d)
 {
-	size_t i;
 	int err = 0;
 
-	for (i = 0; err == 0 && i < d->nworkers; i++) {
+	d->whole.max = d->service.config.connections;
+	isolate_reserve(d->service.config.reserve);
+	for (size_t i = 0; err == 0 && i < d->nworkers; i++) {
 		err = d->opts.private
 			? worker_lodge((unsigned)i, d->base, &d->worker[i])
 			: worker_new((unsigned)i, &d->worker[i]);
@@ -349,6 +352,7 @@ static int main_make_workers(struct daemon *d)
 			d->worker[i]->doors = d->service.socks.doors;
 			d->worker[i]->parents = d->parents;
 			d->worker[i]->source = d->source;
+			d->worker[i]->whole = &d->whole;
 		}
 		if (err == 0 && d->mark)
 			err = marks_new(d->worker[i]->base, d->marks[i],

@@ -89,6 +89,12 @@ static bool pipe_make(struct relay_pipe *ret)
 
 	if (pipe2(fd, O_CLOEXEC | O_NONBLOCK) == -1)
 		return false;
+	/* Copying needs none. */
+	if (fd_is_reserved(MAX(fd[0], fd[1]))) {
+		fd_closep(&fd[0]);
+		fd_closep(&fd[1]);
+		return false;
+	}
 	if (fcntl(fd[1], F_SETPIPE_SZ, (int)RELAY_PIPE_SIZE) == -1)
 		(void)!fcntl(fd[1], F_SETPIPE_SZ, (int)RELAY_PIPE_SIZE / 4);
 	size = fcntl(fd[1], F_GETPIPE_SZ);

@@ -441,7 +441,7 @@ static bool accept_one(struct dns_tcp *t)
 		}
 		return false;
 	}
-	if (is_stranger(t, fd, &peer, n))
+	if (fd_is_reserved(fd) || is_stranger(t, fd, &peer, n))
 		return true;
 	/* Over the bound it is closed at once: the client sees an end. */
 	if (make_room(t->door) &&

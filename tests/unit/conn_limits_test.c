@@ -15,12 +15,14 @@
 #include <cmocka.h>
 
 #include <event2/event.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "proxy/conn.h"
 #include "proxy/conn_own.h"
 #include "tests/unit/conn_kit.h"
@@ -210,6 +212,35 @@ static void new_connections_come_at_their_rate(void **state)
 	close(client);
 	close(origin);
 	clock_test_set_ms(-1);
+	close(door);
+}
+
+static void short_of_descriptors_nobody_is_dialled_OPS_01(void **state)
+{
+	int door = lab_listen(KIT_ORIGIN, 22, NULL), client;
+
+	(void)state;
+	limits("", "connections = 9");
+	fd_set_reserve(INT_MAX, INT_MAX);
+	client = kit_connect_to("ssh.example.org:22");
+	kit_expect_head(client, "HTTP/1.1 503 descriptors_exceeded\r\n");
+	close(client);
+	client = kit_explicit();
+	fd_set_reserve(INT_MAX, 0);
+	/* It keeps what it was told when it came. */
+	lab_send(BASE, client, STR("GET http://web.example.org/ HTTP/1.1\r\n"
+				   "Host: web.example.org\r\n\r\n"));
+	kit_expect_head(client, "\r\nRetry-After: ");
+	close(client);
+	/* One that was let in, and has no descriptor for its other half. */
+	client = kit_explicit();
+	fd_set_reserve(INT_MAX, INT_MAX);
+	lab_send(BASE, client, STR("CONNECT ssh.example.org:22 HTTP/1.1\r\n"
+				   "Host: ssh.example.org:22\r\n\r\n"));
+	kit_expect_head(client, "HTTP/1.1 503 descriptors_exceeded\r\n");
+	fd_set_reserve(INT_MAX, 0);
+	assert_false(kit_was_dialled(door));
+	close(client);
 	close(door);
 }
 
@@ -452,6 +483,7 @@ int main(void)
 		IN_KIT(socks_hears_of_it_as_a_failure),
 		IN_KIT(a_silent_one_too_many_is_not_waited_for),
 		IN_KIT(new_connections_come_at_their_rate),
+		IN_KIT(short_of_descriptors_nobody_is_dialled_OPS_01),
 		IN_KIT(a_run_is_cut_behind_its_last_byte),
 		IN_KIT(a_flow_is_cut_and_the_next_one_is_not),
 		IN_KIT(a_rule_is_used_up_by_all_its_flows),

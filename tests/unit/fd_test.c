@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -278,6 +279,19 @@ static void nonblocking_is_set_and_cleared(void **state)
 	fd_closep(&p[1]);
 }
 
+static void the_last_descriptors_are_known_by_their_numbers(void **state)
+{
+	(void)state;
+	assert_false(fd_is_reserved(1000000));
+	fd_set_reserve(100, 20);
+	assert_false(fd_is_reserved(79));
+	assert_true(fd_is_reserved(80));
+	assert_false(fd_is_last(89));
+	assert_true(fd_is_last(90));
+	fd_set_reserve(INT_MAX, 0);
+	assert_false(fd_is_reserved(INT_MAX - 1));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -291,6 +305,7 @@ int main(void)
 		cmocka_unit_test(reading_all_stops_at_the_maximum),
 		cmocka_unit_test(a_text_in_memory_cannot_be_changed),
 		cmocka_unit_test(nonblocking_is_set_and_cleared),
+		cmocka_unit_test(the_last_descriptors_are_known_by_their_numbers),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -193,6 +194,27 @@ static void running_out_of_descriptors_passes_again(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
+static void the_last_descriptors_are_not_for_connections(void **state)
+{
+	int client = lab_connect("127.0.0.1", lab.port);
+
+	(void)state;
+	/* Each number is one of the last. */
+	fd_set_reserve(2, 2);
+	while (lab.s.flows_denied == 0)
+		assert_int_equal(event_base_loop(lab.worker->base,
+						 EVLOOP_ONCE), 0);
+	assert_int_equal(lab.n, 0);
+	lab_expect_reset(NULL, client);
+	close(client);
+	/* It rests, and goes on: one of the reserve may be told. */
+	fd_set_reserve(INT_MAX, INT_MAX);
+	client = lab_connect("127.0.0.1", lab.port);
+	wait_for(1);
+	fd_set_reserve(INT_MAX, 0);
+	close(client);
+}
+
 static void a_full_sandbox_leaves_the_rest_waiting(void **state)
 {
 	int client = lab_connect("127.0.0.1", lab.port);
@@ -316,6 +338,7 @@ int main(void)
 		IN_LAB(connections_are_taken_in_batches),
 		IN_LAB(a_connection_that_died_waiting_harms_no_other),
 		IN_LAB(running_out_of_descriptors_passes_again),
+		IN_LAB(the_last_descriptors_are_not_for_connections),
 		IN_LAB(a_full_sandbox_leaves_the_rest_waiting),
 		IN_LAB(a_full_sandbox_is_recorded_once_and_then_by_the_minute),
 		IN_LAB(a_listener_that_waits_can_be_freed),

@@ -277,6 +277,50 @@ def probe():
     return "there"
 
 
+CROWD = []
+
+
+def crowd():
+    """More idle connections than the daemon has descriptors for."""
+    for _ in range(170):
+        try:
+            CROWD.append(socket.create_connection(("127.0.0.1", 3128), 60))
+        except ConnectionResetError:
+            pass
+    return len(CROWD) > 100
+
+
+def release():
+    while CROWD:
+        CROWD.pop().close()
+    return "closed"
+
+
+def first_line(_=None):
+    try:
+        with socket.create_connection(("127.0.0.1", 3128), 60) as s:
+            s.sendall(b"CONNECT no.example.net:443 HTTP/1.1\r\nHost: no.example.net:443\r\n\r\n")
+            return read_until(s, b"\r\n\r\n").decode()
+    except OSError:
+        return ""
+
+
+def refused():
+    """What is said where there is no room; some hear a reset."""
+    for _ in range(200):
+        said = first_line()
+        if said:
+            return said
+    return ""
+
+
+def served():
+    for _ in range(2000):
+        if first_line().startswith("HTTP/1.1 403 "):
+            return True
+    return False
+
+
 def sandbox_child(ctl):
     global tproxy_port
     libc.unshare(CLONE_NEWNET)
@@ -292,13 +336,15 @@ def sandbox_child(ctl):
         word = ctl.recv(64)
         if not word:
             os._exit(0)
-        ctl.send(json.dumps({b"load": load, b"probe": probe}[word]()).encode())
+        ctl.send(json.dumps({b"load": load, b"probe": probe, b"crowd": crowd,
+                             b"release": release, b"refused": refused,
+                             b"served": served}[word]()).encode())
 
 
 class Run:
     """One sandbox and the daemon that serves it."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, before=()):
         self.ctl, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         if os.fork() == 0:
             self.ctl.close()
@@ -314,8 +360,8 @@ class Run:
         fds.insert(0, policy)
         self.plug, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         os.set_inheritable(theirs.fileno(), True)
-        self.pid = os.posix_spawn(daemon, [
-            "penstockd", "--private", "--plug-fd", str(theirs.fileno()),
+        self.pid = os.posix_spawnp((*before, daemon)[0], [
+            *before, daemon, "--private", "--plug-fd", str(theirs.fileno()),
             "--resolv-conf", os.path.join(directory, "resolv.conf")], os.environ)
         theirs.close()
         bits = sum(1 << s for s in b"\0\1" + slots)
@@ -394,6 +440,23 @@ def terminated(directory):
     check(last["ev"] == "run_end" and last["reason"] == "shutdown", "and says that it was a shutdown")
 
 
+def short_of_descriptors(directory):
+    """OPS-01: the last descriptors are for those who are told, and for us."""
+    few = ("prlimit", "--nofile=200:200")
+    run = Run(directory, few)
+    check(run.ask(b"crowd") and
+          "HTTP/1.1 503 descriptors_exceeded\r\n" in run.ask(b"refused"),
+          "who comes when descriptors are short is refused in words")
+    run.ask(b"release")
+    check(run.ask(b"served"), "and is served once some are free again")
+    run.ask(b"crowd")
+    run.ask(b"refused")
+    run.plug.send(struct.pack("IHH", 0x4b4c5350, 3, 4))
+    check(run.hear() == 5 and run.ended() == 0,
+          "the control socket answers while there is no room for connections")
+    run.ask(b"release")
+
+
 def main():
     if libc.unshare(CLONE_NEWUSER | CLONE_NEWNET) and libc.unshare(CLONE_NEWNET):
         print("1..0 # SKIP no namespaces here")
@@ -415,6 +478,7 @@ def run_all(directory, asked):
     # Children first: a process with threads forks badly.
     killed(directory)
     terminated(directory)
+    short_of_descriptors(directory)
     for address in ("203.0.113.53", "203.0.113.54"):
         dns_server(address, asked)
     origin(7, serve_echo)
