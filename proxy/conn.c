@@ -124,6 +124,7 @@ void conn_set_state(struct conn *c, enum conn_state to)
 
 void conn_quiet(struct conn *c)
 {
+	sched_cancel(&c->read);
 	(void)!event_del(&c->readable);
 	(void)!event_del(&c->writable);
 	(void)!event_del(&c->timer);
@@ -247,7 +248,17 @@ static struct conn *conn_of(void *arg)
 static void readable_cb(evutil_socket_t fd UNUSED, short what UNUSED,
 			void *arg)
 {
-	conn_on_readable(conn_of(arg));
+	struct conn *c = conn_of(arg);
+
+	sched_run(&c->s->turn, &c->read);
+}
+
+static void read_fn(void *arg)
+{
+	struct conn *c = conn_of(arg);
+
+	sched_spend(&c->s->turn, SCHED_COST_CALL);
+	conn_on_readable(c);
 }
 
 static void writable_cb(evutil_socket_t fd UNUSED, short what UNUSED,
@@ -278,6 +289,7 @@ static struct conn *conn_init(struct conn *c, struct sandbox *s, int fd,
 	c->out = BUF_INIT(CONN_IN_MAX);
 	id_new(&c->id);
 	list_init(&c->dead);
+	sched_work_init(&c->read, read_fn, c);
 	if (event_assign(&c->readable, base, fd, EV_READ | EV_PERSIST,
 			 readable_cb, c) ||
 	    event_assign(&c->writable, base, fd, EV_WRITE | EV_PERSIST,

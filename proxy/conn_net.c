@@ -183,6 +183,7 @@ void conn_start_relay(struct conn *c, struct str up, struct str down)
 		.app = c->app,
 		.net = c->net,
 		.account = &c->account,
+		.turn = &c->s->turn,
 		.up = up,
 		.down = down,
 		.fn = on_relayed,

@@ -36,6 +36,7 @@
 #include "proxy/dial.h"
 #include "proxy/quota.h"
 #include "proxy/sandbox.h"
+#include "proxy/sched.h"
 #include "proxy/socks.h"
 #include "rules/host_name.h"
 #include "rules/rules.h"
@@ -165,6 +166,7 @@ struct conn {
 	struct forward *forward;
 	bool forward_over;		/* it has called finish() */
 	struct event readable, writable, timer;
+	struct sched_work read;		/* when it is the sandbox's turn */
 };
 
 /* --- conn.c -------------------------------------------------------------------- */

@@ -33,6 +33,7 @@
 #include "base/mem.h"
 #include "proxy/listener.h"
 #include "proxy/sandbox.h"
+#include "proxy/sched.h"
 #include "proxy/sock.h"
 #include "proxy/worker.h"
 
@@ -53,6 +54,7 @@ struct listener {
 	struct event *event;
 	struct event *backoff;
 	bool complained;	/* once a shortage */
+	struct sched_work accept;	/* when it is the sandbox's turn */
 };
 
 static void listener_pause_full(struct listener *l)
@@ -161,13 +163,12 @@ static void listener_rest(struct listener *l)
 		(void)event_add(l->event, NULL);
 }
 
-static void listener_cb(evutil_socket_t fd, short what, void *arg)
+static void listener_accept_all(void *arg)
 {
 	struct listener *l = arg;
+	struct sched_queue *turn = &l->sandbox->turn;
 	unsigned i;
 
-	(void)fd;
-	(void)what;
 	for (i = 0; i < LISTENER_BATCH; i++) {
 		enum listener_result r;
 
@@ -175,7 +176,11 @@ static void listener_cb(evutil_socket_t fd, short what, void *arg)
 			listener_pause_full(l);
 			return;
 		}
+		if (!sched_has_credit(turn))
+			return;
 		r = listener_accept(l);
+		if (r != LISTENER_IDLE)
+			sched_spend(turn, SCHED_COST_ACCEPT);
 		if (r == LISTENER_SHORT)
 			listener_shed(l);
 		if (r == LISTENER_SHORT || r == LISTENER_LAST)
@@ -183,6 +188,15 @@ static void listener_cb(evutil_socket_t fd, short what, void *arg)
 		if (r != LISTENER_AGAIN)
 			return;
 	}
+}
+
+static void listener_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct listener *l = arg;
+
+	(void)fd;
+	(void)what;
+	sched_run(&l->sandbox->turn, &l->accept);
 }
 
 static void listener_backoff_cb(evutil_socket_t fd, short what, void *arg)
@@ -212,6 +226,7 @@ int listener_new(struct sandbox *s, int fd, listener_fn *fn,
 		return -ENOMEM;
 	}
 	list_init(&l->paused);
+	sched_work_init(&l->accept, listener_accept_all, l);
 	list_init(&l->node);
 	list_add(&s->listeners, &l->node);
 	l->sandbox = s;
@@ -236,6 +251,7 @@ void listener_free(struct listener *l)
 		return;
 	list_del(&l->node);
 	list_del(&l->paused);
+	sched_cancel(&l->accept);
 	if (l->event)
 		event_free(l->event);
 	if (l->backoff)

@@ -17,6 +17,7 @@ noinst_LIBRARIES += %D%/libproxy.a
 	%D%/parents.c %D%/parents.h %D%/parents_rules.c \
 	%D%/own_doors.c %D%/own_doors.h \
 	%D%/quota.c %D%/quota.h \
+	%D%/sched.c %D%/sched.h \
 	%D%/relay.c %D%/relay.h %D%/relay_pool.c %D%/relay_pool.h \
 	%D%/sock.c %D%/sock.h
 

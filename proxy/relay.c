@@ -52,6 +52,7 @@
 #include "base/mem.h"
 #include "proxy/quota.h"
 #include "proxy/relay_pool.h"
+#include "proxy/sched.h"
 #include "proxy/sock.h"
 
 #define RELAY_MAGIC	0x524c4159u	/* "RLAY" */
@@ -92,6 +93,8 @@ struct relay {
 	struct relay_half half[RELAY_SIDES];
 	struct relay_dir dir[RELAY_SIDES];
 	struct quota_flow *account;
+	struct sched_queue *turn;
+	struct sched_work work[RELAY_SIDES];	/* to pump that direction */
 	enum reason over;	/* a budget that is used up; ALLOWED: none */
 	enum reason closed;	/* by whose FIN came first; ALLOWED: none yet */
 	bool checking, holding;
@@ -295,12 +298,13 @@ static enum step dir_splice(struct relay *r, enum relay_side side)
 static enum step dir_pump(struct relay *r, enum relay_side side)
 {
 	struct relay_dir *d = &r->dir[side];
+	uint64_t before = d->moved, until = before + RELAY_TURN;
 	enum step step = dir_flush(r, side);
-	uint64_t until = d->moved + RELAY_TURN;
 
 	while (step == STEP_MORE && !d->eof && d->moved < until)
 		step = d->bulk ? dir_splice(r, side) : dir_copy(r, side);
 	d->held = step == STEP_HELD;
+	sched_spend(r->turn, SCHED_COST_CALL + (int64_t)(d->moved - before));
 	if (d->in_pipe == 0)
 		relay_pool_return(r->pool, &d->pipe, true);
 	return step;
@@ -376,6 +380,8 @@ static void relay_stop(struct relay *r)
 		(void)!interest(&r->half[side].wr, false,
 				&r->half[side].writing);
 	}
+	sched_cancel(&r->work[APP]);
+	sched_cancel(&r->work[NET]);
 	(void)!event_del(&r->check);
 	(void)!event_del(&r->hold);
 	r->holding = false;
@@ -486,29 +492,45 @@ static struct relay *relay_of(void *arg)
 	return r;
 }
 
+static void pump_app(void *arg)
+{
+	relay_pump(relay_of(arg), APP);
+}
+
+static void pump_net(void *arg)
+{
+	relay_pump(relay_of(arg), NET);
+}
+
+/* When it is the sandbox's turn. */
+static void relay_due(struct relay *r, enum relay_side side)
+{
+	sched_run(r->turn, &r->work[side]);
+}
+
 static void app_readable_cb(evutil_socket_t fd UNUSED, short what UNUSED,
 			    void *arg)
 {
-	relay_pump(relay_of(arg), APP);
+	relay_due(relay_of(arg), APP);
 }
 
 static void net_readable_cb(evutil_socket_t fd UNUSED, short what UNUSED,
 			    void *arg)
 {
-	relay_pump(relay_of(arg), NET);
+	relay_due(relay_of(arg), NET);
 }
 
 /* A sink that takes bytes again moves the direction that comes from beyond. */
 static void app_writable_cb(evutil_socket_t fd UNUSED, short what UNUSED,
 			    void *arg)
 {
-	relay_pump(relay_of(arg), NET);
+	relay_due(relay_of(arg), NET);
 }
 
 static void net_writable_cb(evutil_socket_t fd UNUSED, short what UNUSED,
 			    void *arg)
 {
-	relay_pump(relay_of(arg), APP);
+	relay_due(relay_of(arg), APP);
 }
 
 static void check_cb(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
@@ -537,9 +559,9 @@ static void hold_cb(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 	/* A pump may be the last thing; what else was held is looked at then,
 	 * since its source is readable. */
 	if (up)
-		relay_pump(r, APP);
+		relay_due(r, APP);
 	else if (down)
-		relay_pump(r, NET);
+		relay_due(r, NET);
 	else
 		relay_settle(r, REASON_ALLOWED);
 }
@@ -580,6 +602,9 @@ int relay_start(const struct relay_config *config, struct relay **ret)
 	r->fn = config->fn;
 	r->arg = config->arg;
 	r->account = config->account;
+	r->turn = config->turn;
+	sched_work_init(&r->work[APP], pump_app, r);
+	sched_work_init(&r->work[NET], pump_net, r);
 	err = dir_init(&r->dir[APP], config->up);
 	err_net = dir_init(&r->dir[NET], config->down);
 	if (!err)

@@ -14,6 +14,7 @@
 
 struct event_base;
 struct quota_flow;
+struct sched_queue;
 
 /* One read, and so the most that a direction holds in memory of its own. */
 #define RELAY_CHUNK		(64u << 10)
@@ -66,6 +67,7 @@ struct relay_config {
 	struct relay_pool *pool;
 	int app, net;		/* connected, non-blocking; borrowed */
 	struct quota_flow *account;	/* borrowed; NULL: nothing is counted */
+	struct sched_queue *turn;	/* of the sandbox; NULL: it has no share */
 	struct str up, down;	/* already read from app, from net; copied */
 	relay_fn *fn;
 	void *arg;

@@ -255,6 +255,7 @@ static void sandbox_init(struct sandbox *s, struct worker *w,
 	list_init(&s->node);
 	list_init(&s->conns);
 	list_init(&s->pool);
+	sched_queue_init(&s->turn, w->sched);
 	list_init(&s->listeners);
 	sandbox_name(s->run, sizeof(s->run), config->run);
 	sandbox_name(s->label, sizeof(s->label), config->label);
@@ -303,6 +304,7 @@ int sandbox_new(struct worker *w, struct sandbox_config *config,
 			name_map_free(s->names);
 			name_pins_free(s->pins);
 			quota_unref(s->quota);
+			sched_queue_done(&s->turn);
 			mem_free(s);
 		}
 		return err;
@@ -427,6 +429,7 @@ struct audit_sink *sandbox_free(struct sandbox *s)
 	name_map_free(s->names);
 	name_pins_free(s->pins);
 	quota_unref(s->quota);
+	sched_queue_done(&s->turn);
 	rules_unref(s->rules);
 	mem_free(s);
 	return sink;

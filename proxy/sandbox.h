@@ -14,6 +14,7 @@
 #include "base/list.h"
 #include "proxy/conn.h"
 #include "proxy/ctl_proto.h"
+#include "proxy/sched.h"
 #include "rules/rules.h"
 
 struct event;
@@ -55,6 +56,7 @@ struct sandbox {
 	struct event *expiry;		/* pending while a rule is to end */
 	int64_t expires;		/* when the next one does, by the wall clock */
 	int diag_fd;			/* NETLINK_SOCK_DIAG born inside, or -1 */
+	struct sched_queue turn;	/* its share of the worker */
 	struct list conns;		/* struct conn.node */
 	unsigned nconns, conns_max;	/* at conns_max accept() pauses */
 	struct list pool;		/* of conn_pool.c, the latest first */

@@ -21,6 +21,7 @@
 #include "proxy/listener.h"
 #include "proxy/marks.h"
 #include "proxy/relay.h"
+#include "proxy/sched.h"
 #include "proxy/worker.h"
 #include "resolver/resolver.h"
 
@@ -102,6 +103,8 @@ static int worker_make(unsigned index, struct event_base *base,
 		err = resolver_new(w->base, &w->resolver);
 	if (err == 0)
 		err = relay_pool_new(&w->relay);
+	if (err == 0)
+		err = sched_new(w->base, &w->sched);
 	if (err < 0) {
 		worker_free(w);
 		return err;
@@ -236,6 +239,7 @@ void worker_free(struct worker *w)
 		conn_reclaim(w);
 	marks_free(w->marks);
 	relay_pool_free(w->relay);
+	sched_free(w->sched);
 	resolver_free(w->resolver);
 	if (w->reclaim)
 		event_free(w->reclaim);

@@ -24,6 +24,7 @@ struct parents;
 struct quota_whole;
 struct relay_pool;
 struct source;
+struct sched;
 struct resolver;
 
 struct worker {
@@ -40,6 +41,7 @@ struct worker {
 	struct event *reclaim;		/* active while @dead has something */
 	struct relay_pool *relay;	/* pipes for splice, see relay.h */
 	struct list paused;		/* struct listener.paused, see listener.h */
+	struct sched *sched;		/* whose turn it is */
 	struct quota_whole *whole;	/* of all runs; NULL: no bound */
 };
 

@@ -26,7 +26,7 @@
 #include "resolver/resolver.h"
 #include "tests/unit/proxy_lab.h"
 
-#define RECORDS_MAX	128
+#define RECORDS_MAX	2048
 
 struct kit kit;
 

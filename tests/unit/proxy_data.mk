@@ -11,6 +11,13 @@ TESTS += %D%/quota_test
 %C%_quota_test_LDADD = proxy/libproxy.a rules/librules.a base/libbase.a \
 	$(RULES_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
 
+check_PROGRAMS += %D%/sched_test
+TESTS += %D%/sched_test
+%C%_sched_test_SOURCES = %D%/sched_test.c
+%C%_sched_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(EVENT_CFLAGS)
+%C%_sched_test_LDADD = proxy/libproxy.a base/libbase.a $(EVENT_LIBS) \
+	$(BASE_LIBS) $(CMOCKA_LIBS)
+
 check_PROGRAMS += %D%/relay_test
 TESTS += %D%/relay_test
 %C%_relay_test_SOURCES = %D%/relay_test.c
@@ -56,6 +63,12 @@ TESTS += %D%/conn_limits_test
 	%D%/conn_kit.h
 %C%_conn_limits_test_CPPFLAGS = $(%C%_conn_test_CPPFLAGS)
 %C%_conn_limits_test_LDADD = $(%C%_conn_test_LDADD)
+
+check_PROGRAMS += %D%/fair_test
+TESTS += %D%/fair_test
+%C%_fair_test_SOURCES = %D%/fair_test.c %D%/conn_kit.c %D%/conn_kit.h
+%C%_fair_test_CPPFLAGS = $(%C%_conn_test_CPPFLAGS)
+%C%_fair_test_LDADD = $(%C%_conn_test_LDADD)
 
 check_PROGRAMS += %D%/conn_names_test
 TESTS += %D%/conn_names_test
