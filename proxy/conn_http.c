@@ -283,6 +283,9 @@ void conn_start_http(struct conn *c)
 		.early = buf_str(&c->in),
 		.policy = rules_name(c->rules),
 		.run = c->s->run,
+		.limits = conn_http_limits(c),
+		.account = &c->account,
+		.turn = &c->s->turn,
 		.ops = &http_ops,
 		.arg = c,
 	};

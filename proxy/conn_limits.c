@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "proxy/conn_own.h"
+#include "proxy/forward.h"
 #include "proxy/quota.h"
 #include "proxy/relay.h"
 
@@ -57,6 +58,19 @@ enum reason conn_begin_flow(struct conn *c, const struct rules_answer *answer)
 {
 	return quota_flow_begin(&c->account, c->s->quota, c->rules,
 				answer->rule_number);
+}
+
+struct forward_limits conn_http_limits(const struct conn *c)
+{
+	const struct rules_limits *l = rules_limits(c->rules);
+
+	return (struct forward_limits){
+		.head_ms = l->header_s * 1000,
+		.head_bytes = (unsigned)conn_head_max(c),
+		.response_ms = l->response_s * 1000,
+		.stall_ms = l->idle_s * 1000,
+		.flow_ms = l->flow_s * 1000,
+	};
 }
 
 /* --- silence, and the length of a flow ------------------------------------------ */

@@ -220,6 +220,7 @@ void conn_enter(struct conn *c);
 void conn_leave(struct conn *c);
 /* How long a head may take, or the first bytes of TLS. */
 unsigned conn_head_ms(const struct conn *c);
+struct forward_limits conn_http_limits(const struct conn *c);
 /* How large a head may be. */
 size_t conn_head_max(const struct conn *c);
 /* Bytes are counted from here on. ALLOWED, or what is used up already. */

@@ -192,7 +192,9 @@ static void rejudge_http_dial(struct conn *c, enum reason why)
 
 static void rejudge_http(struct conn *c, enum reason why)
 {
-	forward_set_policy(c->forward, rules_name(c->rules));
+	const struct forward_limits limits = conn_http_limits(c);
+
+	forward_set_policy(c->forward, rules_name(c->rules), &limits);
 	if (c->dial) {
 		rejudge_http_dial(c, why);
 		return;

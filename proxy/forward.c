@@ -54,11 +54,6 @@
 
 #define LINGER_BYTES_MAX	(256u << 20)
 
-#define HEAD_MS			60000
-#define IDLE_MS			(5 * 60000)
-#define NET_IDLE_MS		15000
-#define LINGER_MS		5000
-
 static const struct {
 	const char *name;
 	uint32_t next;		/* states that may follow, as bits */
@@ -112,8 +107,10 @@ static void deadline_for(struct forward *f, enum forward_state state)
 	case FORWARD_LINGER:
 		deadline_set(f, f->limits.linger_ms);
 		break;
+	case FORWARD_EXCHANGE:
+		forward_watch(f);
+		break;
 	case FORWARD_DIAL:	/* the owner's to bound */
-	case FORWARD_EXCHANGE:	/* an answer may take its time */
 	case FORWARD_TUNNEL:
 	case FORWARD_ENDED:
 	case FORWARD_STATES:
@@ -213,6 +210,12 @@ static bool head_step(struct forward *f)
 		result = http1_parse_request(in, &f->head, &why);
 		f->app.seen = in.n;
 	}
+	if (result != HTTP1_BAD &&
+	    (result == HTTP1_DONE ? f->head.bytes : in.n) >
+	    f->limits.head_bytes) {
+		result = HTTP1_BAD;
+		why = REASON_HEADER_TOO_LARGE;
+	}
 	if (result == HTTP1_DONE)
 		forward_admit(f);
 	else if (result == HTTP1_BAD)
@@ -225,7 +228,7 @@ static bool head_step(struct forward *f)
 }
 
 static void net_read_cb(evutil_socket_t fd, short what, void *arg);
-static void net_write_cb(evutil_socket_t fd, short what, void *arg);
+static void write_cb(evutil_socket_t fd, short what, void *arg);
 
 static bool dial_step(struct forward *f)
 {
@@ -241,7 +244,7 @@ static bool dial_step(struct forward *f)
 	}
 	forward_net_take(f);
 	if (forward_half_watch(&f->net, f->base, net_read_cb,
-			       net_write_cb, f) < 0) {
+			       write_cb, f) < 0) {
 		forward_net_close(f, REASON_MEMORY_EXCEEDED);
 		forward_refuse(f, REASON_MEMORY_EXCEEDED, 0);
 		return true;
@@ -311,6 +314,8 @@ static bool linger_step(struct forward *f)
 
 static bool forward_step(struct forward *f)
 {
+	if (forward_over_step(f))
+		return true;
 	switch (f->state) {
 	case FORWARD_HEAD:
 		return head_step(f);
@@ -347,6 +352,7 @@ static void forward_arm(struct forward *f)
 	    !forward_half_arm(&f->net, f->state == FORWARD_HEAD ?
 			      READ_IDLE : READ_ON, f->limits.net_idle_ms))
 		armed = false;
+	forward_hold(f);
 	if (!armed)
 		event_active(f->kick, 0, 0);
 }
@@ -358,6 +364,8 @@ static void forward_leave(struct forward *f)
 
 	event_del(f->timer);
 	event_del(f->kick);
+	event_del(f->hold);
+	sched_cancel(&f->work);
 	forward_half_disarm(&f->app);
 	forward_half_disarm(&f->net);
 	if (f->state == FORWARD_ENDED) {
@@ -414,8 +422,10 @@ static void forward_on_deadline(struct forward *f)
 	case FORWARD_LINGER:
 		forward_end(f, f->end_why, false);
 		break;
-	case FORWARD_DIAL:
 	case FORWARD_EXCHANGE:
+		forward_on_watch(f);
+		break;
+	case FORWARD_DIAL:
 	case FORWARD_TUNNEL:
 	case FORWARD_ENDED:
 	case FORWARD_STATES:
@@ -434,14 +444,31 @@ static struct forward *forward_of(void *arg)
 	return f;
 }
 
+/* What is ready is read when it is the sandbox's turn. */
+static void due_fn(void *arg)
+{
+	struct forward *f = forward_of(arg);
+	uint64_t before = f->app.bytes_in + f->net.bytes_in;
+	unsigned due = f->due;
+
+	f->due = 0;
+	if (due & FORWARD_APP_READ)
+		forward_half_fill(&f->app);
+	if ((due & FORWARD_NET_READ) && f->net.fd >= 0)
+		forward_half_fill(&f->net);
+	sched_spend(f->turn, SCHED_COST_CALL + (int64_t)
+		    (f->app.bytes_in + f->net.bytes_in - before));
+	forward_run(f);
+}
+
 static void app_read_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct forward *f = forward_of(arg);
 
 	(void)fd;
 	(void)what;
-	forward_half_fill(&f->app);
-	forward_run(f);
+	f->due |= FORWARD_APP_READ;
+	sched_run(f->turn, &f->work);
 }
 
 static void net_read_cb(evutil_socket_t fd, short what, void *arg)
@@ -449,31 +476,27 @@ static void net_read_cb(evutil_socket_t fd, short what, void *arg)
 	struct forward *f = forward_of(arg);
 
 	(void)fd;
-	if (what & EV_TIMEOUT)	/* armed between requests only */
+	if (what & EV_TIMEOUT) {	/* armed between requests only */
 		forward_net_close(f, REASON_CLIENT_CLOSED);
-	else
-		forward_half_fill(&f->net);
-	forward_run(f);
+		forward_run(f);
+		return;
+	}
+	f->due |= FORWARD_NET_READ;
+	sched_run(f->turn, &f->work);
 }
 
-static void app_write_cb(evutil_socket_t fd, short what, void *arg)
+static void write_cb(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	forward_run(forward_of(arg));
-}
-
-static void net_write_cb(evutil_socket_t fd, short what, void *arg)
-{
-	(void)fd;
-	(void)what;
-	forward_run(forward_of(arg));
+	sched_run(forward_of(arg)->turn, &forward_of(arg)->work);
 }
 
 static void kick_cb(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
+	forward_let_go(forward_of(arg));
 	forward_run(forward_of(arg));
 }
 
@@ -486,11 +509,6 @@ static void timer_cb(evutil_socket_t fd, short what, void *arg)
 
 /* --- from outside ------------------------------------------------------------- */
 
-static unsigned or_default(unsigned ms, unsigned otherwise)
-{
-	return ms ? ms : otherwise;
-}
-
 static int forward_init(struct forward *f, const struct forward_config *c)
 {
 	f->mode = c->mode;
@@ -501,17 +519,18 @@ static int forward_init(struct forward *f, const struct forward_config *c)
 	f->ops = c->ops;
 	f->arg = c->arg;
 	f->base = c->base;
-	f->limits.head_ms = or_default(c->limits.head_ms, HEAD_MS);
-	f->limits.idle_ms = or_default(c->limits.idle_ms, IDLE_MS);
-	f->limits.net_idle_ms = or_default(c->limits.net_idle_ms, NET_IDLE_MS);
-	f->limits.linger_ms = or_default(c->limits.linger_ms, LINGER_MS);
+	f->account = c->account;
+	f->turn = c->turn;
+	sched_work_init(&f->work, due_fn, f);
+	forward_limits_take(f, &c->limits);
 	f->request = BUF_INIT(HTTP1_HEAD_MAX + REWRITE_EXTRA_MAX);
 	forward_half_init(&f->app, c->app);
 	f->timer = evtimer_new(c->base, timer_cb, f);
 	f->kick = event_new(c->base, -1, 0, kick_cb, f);
-	if (!f->timer || !f->kick ||
+	f->hold = evtimer_new(c->base, kick_cb, f);
+	if (!f->timer || !f->kick || !f->hold ||
 	    forward_half_watch(&f->app, c->base, app_read_cb,
-			       app_write_cb, f) < 0 ||
+			       write_cb, f) < 0 ||
 	    buf_add_str(&f->app.in, c->early) < 0)
 		return -ENOMEM;
 	deadline_for(f, FORWARD_HEAD);
@@ -553,11 +572,8 @@ void forward_cut(struct forward *f, enum reason why)
 	forward_set_state(f, FORWARD_ENDED);
 	forward_half_disarm(&f->app);
 	event_del(f->kick);
-}
-
-void forward_set_policy(struct forward *f, const char *policy)
-{
-	f->policy = policy;
+	event_del(f->hold);
+	sched_cancel(&f->work);
 }
 
 void forward_revoke(struct forward *f, enum reason why)
@@ -594,6 +610,7 @@ void forward_free(struct forward *f)
 		return;
 	REQUIRE(f->magic == FORWARD_MAGIC);
 	f->magic = 0;
+	sched_cancel(&f->work);
 	forward_half_done(&f->app);
 	forward_half_done(&f->net);
 	if (f->dial_fd >= 0)
@@ -604,6 +621,8 @@ void forward_free(struct forward *f)
 		event_free(f->timer);
 	if (f->kick)
 		event_free(f->kick);
+	if (f->hold)
+		event_free(f->hold);
 	buf_done(&f->request);
 	mem_free(f);
 }

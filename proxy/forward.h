@@ -23,6 +23,8 @@
 
 struct event_base;
 struct forward;
+struct quota_flow;
+struct sched_queue;
 
 /* Bytes read ahead of what the other side has taken, for each direction. */
 #define FORWARD_BUF		(64u << 10)
@@ -126,6 +128,11 @@ struct forward_limits {
 	unsigned idle_ms;	/* between requests: 5 minutes */
 	unsigned net_idle_ms;	/* a kept upstream connection: 15 s */
 	unsigned linger_ms;	/* reading on after the last answer: 5 s */
+	/* Without these there is no such limit. */
+	unsigned response_ms;	/* from a whole request to its answer */
+	unsigned stall_ms;	/* without a byte, in an exchange */
+	unsigned flow_ms;	/* of a connection to an origin, in all */
+	unsigned head_bytes;	/* of a request's head */
 };
 
 struct forward_config {
@@ -138,6 +145,8 @@ struct forward_config {
 	struct forward_target pinned;
 	const char *policy, *run;	/* for refusals; outlive the engine */
 	struct forward_limits limits;
+	struct quota_flow *account;	/* of what crosses net; NULL: none */
+	struct sched_queue *turn;	/* of the sandbox; NULL: none */
 	const struct forward_ops *ops;
 	void *arg;
 };
@@ -169,8 +178,10 @@ void forward_set_parent(struct forward *f, bool absolute, struct str basic);
  * operation is called afterwards; app stays the owner's.
  */
 void forward_cut(struct forward *f, enum reason why);
-/* The policy has another name from now on, for refusals; borrowed. */
-void forward_set_policy(struct forward *f, const char *policy);
+/* The policy has another name from now on, for refusals, borrowed; and other
+ * limits. */
+void forward_set_policy(struct forward *f, const char *policy,
+			const struct forward_limits *limits);
 
 /**
  * forward_revoke() - Where the net half leads is not allowed any more

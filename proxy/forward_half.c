@@ -12,7 +12,9 @@
 
 #include <event2/event.h>
 
+#include "base/clock.h"
 #include "proxy/forward_int.h"
+#include "proxy/quota.h"
 
 #define READ_CHUNK		16384u
 
@@ -30,6 +32,41 @@ static void half_fail(struct forward_half *h)
 	h->broken = true;
 }
 
+/* No byte may come: is there one at all, or the end? */
+static void half_over(struct forward_half *h, enum reason why)
+{
+	char byte;
+	ssize_t n = recv(h->fd, &byte, 1, MSG_PEEK);
+
+	if (n > 0)
+		h->over = why;
+	else if (n == 0)
+		h->eof = true;
+	else if (errno != EAGAIN && errno != EINTR)
+		half_fail(h);
+}
+
+/* How much of @room may be read now; 0: nothing, and why is a flag. */
+static size_t half_room(struct forward_half *h, size_t room)
+{
+	enum reason why;
+
+	if (!h->account || !quota_is_limited(h->account, QUOTA_DOWN))
+		return room;
+	why = quota_take(h->account, QUOTA_DOWN, room, clock_mono_ms(), &room);
+	if (why != REASON_ALLOWED)
+		half_over(h, why);
+	else if (room == 0)
+		h->held_in = true;
+	return why == REASON_ALLOWED ? room : 0;
+}
+
+static void half_settle(struct forward_half *h, enum quota_way way, ssize_t n)
+{
+	if (h->account)
+		quota_settle(h->account, way, n > 0 ? (size_t)n : 0);
+}
+
 void forward_half_fill(struct forward_half *h)
 {
 	size_t room = FORWARD_BUF - h->in.n;
@@ -42,7 +79,11 @@ void forward_half_fill(struct forward_half *h)
 		half_fail(h);
 		return;
 	}
+	room = half_room(h, room);
+	if (room == 0)
+		return;
 	n = recv(h->fd, h->in.p + h->in.n, room, 0);
+	half_settle(h, QUOTA_DOWN, n);
 	if (n > 0) {
 		h->in.n += (size_t)n;
 		h->bytes_in += (uint64_t)n;
@@ -53,13 +94,36 @@ void forward_half_fill(struct forward_half *h)
 	}
 }
 
+/* How much of what waits may be sent now; 0: nothing, and why is a flag. */
+static size_t half_may_send(struct forward_half *h)
+{
+	size_t n = MIN(h->out.n, (size_t)QUOTA_CHUNK_MAX);
+	enum reason why;
+
+	if (!h->account || h->deaf || !quota_is_limited(h->account, QUOTA_UP))
+		return n;
+	if (h->held_out || h->over != REASON_ALLOWED)
+		return 0;
+	why = quota_take(h->account, QUOTA_UP, n, clock_mono_ms(), &n);
+	if (why != REASON_ALLOWED)
+		h->over = why;
+	else if (n == 0)
+		h->held_out = true;
+	return why == REASON_ALLOWED ? n : 0;
+}
+
 bool forward_half_flush(struct forward_half *h)
 {
+	size_t may;
 	ssize_t n;
 
 	if (h->fd < 0 || h->out.n == 0)
 		return false;
-	n = h->deaf ? -1 : send(h->fd, h->out.p, h->out.n, MSG_NOSIGNAL);
+	may = half_may_send(h);
+	if (may == 0)
+		return h->over != REASON_ALLOWED;
+	n = h->deaf ? -1 : send(h->fd, h->out.p, may, MSG_NOSIGNAL);
+	half_settle(h, QUOTA_UP, n);
 	if (n > 0) {
 		buf_consume(&h->out, (size_t)n);
 		h->bytes_out += (uint64_t)n;
@@ -86,9 +150,10 @@ bool forward_half_arm(struct forward_half *h, enum forward_reading reading,
 	const struct timeval tv = {
 		.tv_sec = idle_ms / 1000, .tv_usec = idle_ms % 1000 * 1000,
 	};
-	bool writing = h->out.n > 0 && !h->deaf, armed = true;
+	bool writing = h->out.n > 0 && !h->deaf && !h->held_out;
+	bool armed = true;
 
-	if (h->eof || h->in.n >= FORWARD_BUF)
+	if (h->eof || h->held_in || h->in.n >= FORWARD_BUF)
 		reading = READ_OFF;
 	if (reading != h->reading) {
 		event_del(h->rd);

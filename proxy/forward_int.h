@@ -15,7 +15,10 @@
 #include "proxy/forward.h"
 #include "proxy/http1.h"
 #include "proxy/rewrite.h"
+#include "proxy/sched.h"
 #include "proxy/websocket.h"
+
+struct quota_flow;
 
 #define FORWARD_MAGIC		0x46574844u	/* "FWHD" */
 /* Bytes that wait for a peer: what is pumped stops at FORWARD_BUF, a whole
@@ -39,6 +42,9 @@ enum forward_state {
 	FORWARD_STATES
 };
 
+/* What its sockets are ready for. */
+enum forward_due { FORWARD_APP_READ = 1, FORWARD_NET_READ = 2 };
+
 /* How a half is read: not, as it comes, or with a limit on its silence. */
 enum forward_reading { READ_OFF, READ_ON, READ_IDLE };
 
@@ -51,6 +57,9 @@ struct forward_half {
 	bool eof;		/* nothing more comes from it */
 	bool broken;		/* by a reset or another error, not a FIN */
 	bool deaf;		/* it takes nothing more */
+	bool held_in, held_out;	/* until the rate has room again */
+	enum reason over;	/* a budget that is used up; ALLOWED: none */
+	struct quota_flow *account;	/* net: of the flow; app: NULL */
 	size_t seen;		/* bytes of @in that a head parser has seen */
 	struct buf in, out;
 	uint64_t bytes_in, bytes_out;
@@ -98,7 +107,14 @@ struct forward {
 	const struct forward_ops *ops;
 	void *arg;
 	struct event_base *base;
-	struct event *timer, *kick;
+	struct event *timer, *kick, *hold;
+	struct quota_flow *account;
+	struct sched_queue *turn;
+	struct sched_work work;		/* what @due says, in its turn */
+	unsigned due;			/* bits of enum forward_due */
+	uint64_t moved;			/* by both halves, when it was looked at, */
+	int64_t moved_ms;		/* and when that changed */
+	int64_t net_began_ms;
 
 	struct forward_half app, net;
 	struct forward_target net_target;
@@ -172,6 +188,19 @@ void forward_net_check(struct forward *f);
 void forward_net_close(struct forward *f, enum reason why);
 /* The client has no more use for it: left to the owner if it is whole. */
 void forward_net_leave(struct forward *f, enum reason why);
+
+/* --- forward_limits.c --------------------------------------------------------- */
+
+/* With the defaults of what they do not say. */
+void forward_limits_take(struct forward *f, const struct forward_limits *l);
+/* Something is held: let it go in time. */
+void forward_hold(struct forward *f);
+void forward_let_go(struct forward *f);
+/* A budget of net's is used up: refuse or break off; true: so it was. */
+bool forward_over_step(struct forward *f);
+/* An exchange begins, or its limits are others: watch its silence. */
+void forward_watch(struct forward *f);
+void forward_on_watch(struct forward *f);
 
 /* --- forward_admit.c ---------------------------------------------------------- */
 

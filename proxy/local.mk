@@ -83,7 +83,7 @@ sbin_PROGRAMS += %D%/penstockd
 %C%_libproxy_a_SOURCES += \
 	%D%/forward.c %D%/forward.h \
 	%D%/forward_admit.c %D%/forward_exchange.c %D%/forward_half.c \
-	%D%/forward_int.h %D%/forward_net.c \
+	%D%/forward_int.h %D%/forward_limits.c %D%/forward_net.c \
 	%D%/rewrite.c %D%/rewrite.h \
 	%D%/parent_msg.c %D%/parent_msg.h \
 	%D%/http1.c %D%/http1.h %D%/http1_body.c %D%/http1_target.c \

@@ -473,6 +473,206 @@ static void a_black_hole_ends_by_the_policy_TUN_07(void **state)
 	close(door);
 }
 
+/* --- HTTP ------------------------------------------------------------------------- */
+
+/* A request to the origin behind @door, which has read its head. */
+static void request(int door, const char *head, int *ret_client,
+		    int *ret_origin)
+{
+	*ret_client = kit_explicit();
+	lab_send(BASE, *ret_client, str_from(head));
+	*ret_origin = kit_accept_turning(door);
+	kit_expect_head(*ret_origin, "api.example.org");
+}
+
+#define WEB_GET \
+	"GET http://api.example.org/ HTTP/1.1\r\nHost: api.example.org\r\n\r\n"
+#define WEB_PUT \
+	"PUT http://api.example.org/ HTTP/1.1\r\nHost: api.example.org\r\n" \
+	"Content-Length: 1000\r\n\r\n"
+
+/* The record of the request, which comes before that of its flow. */
+static void expect_http(enum reason why, enum record_act act, int status)
+{
+	size_t i = 0;
+
+	while (kit_record(i)->event != RECORD_HTTP)
+		i++;
+	assert_string_equal(reason_word(kit_record(i)->reason),
+			    reason_word(why));
+	assert_int_equal(kit_record(i)->act, act);
+	assert_int_equal(kit_record(i)->status, status);
+}
+
+static void a_request_over_its_budget_is_refused(void **state)
+{
+	int door = lab_listen(KIT_ORIGIN, 80, NULL), client, origin;
+
+	(void)state;
+	limits("", "bytes_up = 600");
+	request(door, WEB_PUT, &client, &origin);
+	while (!kit_records() || kit_record(kit_records() - 1)->event !=
+					 RECORD_FLOW_CLOSE) {
+		(void)!send(client, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 30,
+			    MSG_NOSIGNAL | MSG_DONTWAIT);
+		lab_turn(BASE);
+	}
+	kit_expect_head(client, "HTTP/1.1 429 bytes_exceeded");
+	expect_http(REASON_BYTES_EXCEEDED, RECORD_DENY, 429);
+	assert_int_equal(expect_close(REASON_BYTES_EXCEEDED)->bytes_up, 600);
+	close(client);
+	close(origin);
+	close(door);
+}
+
+static void an_answer_over_its_budget_is_broken_off(void **state)
+{
+	int door = lab_listen(KIT_ORIGIN, 80, NULL), client, origin;
+	char got[8192];
+	size_t n;
+
+	(void)state;
+	limits("", "flow_bytes_down = 1000");
+	request(door, WEB_GET, &client, &origin);
+	lab_send(BASE, origin, STR("HTTP/1.1 200 OK\r\n"
+				   "Content-Length: 4000\r\n\r\n"));
+	stuff(origin, 4000);
+	n = lab_recv_all(BASE, client, got, sizeof(got));
+	assert_in_range(n, 500, 1400);
+	expect_http(REASON_FLOW_BYTES_EXCEEDED, RECORD_DENY, 200);
+	assert_int_equal(expect_close(REASON_FLOW_BYTES_EXCEEDED)->bytes_down,
+			 1000);
+	close(client);
+	close(origin);
+	close(door);
+}
+
+static void a_rate_delays_an_answer_and_loses_nothing(void **state)
+{
+	int door = lab_listen(KIT_ORIGIN, 80, NULL), client, origin;
+	char got[1024];
+
+	(void)state;
+	limits("", "rate_down = 400K\nrate_up = 1K");
+	request(door, WEB_GET, &client, &origin);
+	lab_send(BASE, origin, STR("HTTP/1.1 200 OK\r\n"
+				   "Content-Length: 500000\r\n\r\n"));
+	stuff(origin, 500000);
+	kit_expect_head(client, "HTTP/1.1 200 OK");
+	for (unsigned i = 0; i < 500; i++)
+		lab_recv(BASE, client, got, 1000);
+	close(client);
+	close(origin);
+	close(door);
+}
+
+static void an_origin_that_thinks_has_as_long_as_it_takes_TUN_19(void **state)
+{
+	int door = lab_listen(KIT_ORIGIN, 80, NULL), client, origin;
+
+	(void)state;
+	clock_test_set_ms(10000);
+	request(door, WEB_GET, &client, &origin);
+	/* Nothing waits for a clock, where no limit is said. */
+	clock_test_set_ms(10000 + 24 * 3600 * 1000);
+	lab_turn(BASE);
+	lab_send(BASE, origin, STR("HTTP/1.1 204 No Content\r\n\r\n"));
+	kit_expect_head(client, "HTTP/1.1 204 ");
+	clock_test_set_ms(-1);
+	close(client);
+	close(origin);
+	close(door);
+}
+
+static void an_origin_that_says_nothing_is_504_TUN_19(void **state)
+{
+	int door = lab_listen(KIT_ORIGIN, 80, NULL), client, origin;
+
+	(void)state;
+	limits("", "response_time = 1s");
+	clock_test_set_ms(10000);
+	request(door, WEB_GET, &client, &origin);
+	clock_test_set_ms(10999);
+	assert_int_equal(event_base_loop(BASE, EVLOOP_ONCE), 0);
+	assert_int_equal(kit_records(), 1);
+	clock_test_set_ms(11000);
+	kit_expect_head(client, "HTTP/1.1 504 origin_timeout");
+	expect_http(REASON_ORIGIN_TIMEOUT, RECORD_ERROR, 504);
+	clock_test_set_ms(-1);
+	close(client);
+	close(origin);
+	close(door);
+}
+
+/* An upload that comes byte by byte is none of response_time's business, nor
+ * of header_time's; silence is idle_time's (OPS-04, OPS-08). */
+static void a_slow_body_is_no_slow_answer_OPS_04(void **state)
+{
+	int door = lab_listen(KIT_ORIGIN, 80, NULL), client, origin;
+	int64_t now = 10000;
+
+	(void)state;
+	limits("", "response_time = 1s\nheader_time = 1s\nidle_time = 1s");
+	clock_test_set_ms(now);
+	request(door, WEB_PUT, &client, &origin);
+	for (unsigned i = 0; i < 5; i++) {
+		lab_send(BASE, client, STR("b"));
+		lab_expect(BASE, origin, "b");
+		clock_test_set_ms(now += 900);
+		assert_int_equal(event_base_loop(BASE, EVLOOP_ONCE), 0);
+	}
+	assert_int_equal(kit_records(), 1);
+	clock_test_set_ms(now += 1100);
+	kit_expect_head(client, "HTTP/1.1 503 idle_timeout");
+	clock_test_set_ms(-1);
+	close(client);
+	close(origin);
+	close(door);
+}
+
+static void an_origin_that_never_reads_is_not_waited_for_OPS_08(void **state)
+{
+	int door = lab_listen(KIT_ORIGIN, 80, NULL), client, origin;
+	int64_t now = 10000;
+
+	(void)state;
+	limits("", "idle_time = 1s");
+	clock_test_set_ms(now);
+	client = kit_explicit();
+	lab_send(BASE, client, STR("PUT http://api.example.org/ HTTP/1.1\r\n"
+				   "Host: api.example.org\r\n"
+				   "Content-Length: 100000000\r\n\r\n"));
+	origin = kit_accept_turning(door);
+	while (kit_records() < 2) {
+		stuff(client, BIG);
+		clock_test_set_ms(now += 300);
+		assert_int_equal(event_base_loop(BASE, EVLOOP_ONCE), 0);
+	}
+	(void)expect_close(REASON_IDLE_TIMEOUT);
+	assert_int_equal(kit.sandbox.nconns, 1);
+	clock_test_set_ms(-1);
+	close(client);
+	close(origin);
+	close(door);
+}
+
+static void a_request_head_has_its_size_HTTP_27(void **state)
+{
+	int client = kit_explicit(), door = lab_listen(KIT_ORIGIN, 80, NULL);
+
+	(void)state;
+	limits("", "header_bytes = 1K");
+	lab_send(BASE, client, STR("GET http://api.example.org/ HTTP/1.1\r\n"
+				   "Host: api.example.org\r\nA: "));
+	for (unsigned i = 0; i < 40; i++)
+		lab_send(BASE, client,
+			 STR("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"));
+	kit_expect_head(client, "HTTP/1.1 431 header_too_large");
+	assert_false(kit_was_dialled(door));
+	close(client);
+	close(door);
+}
+
 #define IN_KIT(f)	cmocka_unit_test_setup_teardown(f, kit_setup, \
 							kit_teardown)
 
@@ -494,6 +694,14 @@ int main(void)
 		IN_KIT(a_flow_has_its_time),
 		IN_KIT(a_head_has_its_time_and_size_HTTP_27),
 		IN_KIT(a_black_hole_ends_by_the_policy_TUN_07),
+		IN_KIT(a_request_over_its_budget_is_refused),
+		IN_KIT(an_answer_over_its_budget_is_broken_off),
+		IN_KIT(a_rate_delays_an_answer_and_loses_nothing),
+		IN_KIT(an_origin_that_thinks_has_as_long_as_it_takes_TUN_19),
+		IN_KIT(an_origin_that_says_nothing_is_504_TUN_19),
+		IN_KIT(a_slow_body_is_no_slow_answer_OPS_04),
+		IN_KIT(an_origin_that_never_reads_is_not_waited_for_OPS_08),
+		IN_KIT(a_request_head_has_its_size_HTTP_27),
 	};
 
 	lab_enter();

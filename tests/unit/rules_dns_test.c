@@ -148,11 +148,12 @@ static void nothing_that_is_used_is_warned_of(void **state)
 	assert_int_equal(told.warnings, 0);
 	buf_done(&told.text);
 	rules_unref(rs);
-	rs = compile_told("[limits]\nnames = 5\nbytes_up = 5\nbytes_down = 5\n"
+	rs = compile_told("[limits]\nnames = 5\nbytes_up = 5\n[audit]\n"
+			  "queries = show\n"
 			  "[allow a]\nhosts = a.example\n", &told);
 	assert_non_null(rs);
-	assert_string_equal(buf_cstr(&told.text), "p.ini:3:0: warning: "
-			    "'bytes_up' has no effect: this version of Penstock "
+	assert_string_equal(buf_cstr(&told.text), "p.ini:5:0: warning: "
+			    "'queries' has no effect: this version of Penstock "
 			    "reads it and does nothing by it\n");
 	buf_done(&told.text);
 	rules_unref(rs);

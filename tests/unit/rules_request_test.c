@@ -373,8 +373,8 @@ static void requests_are_checked_with_their_place(void **state)
 		  "[allow b]\nhosts = a.example\nprotocol = http\npaths = /x\n",
 		  "4:0: warning: [allow b] adds nothing: [allow a] (p.ini:1) "
 		  "covers it" },
-		{ "[allow a]\nhosts = a.example\n[limits]\nflow_time = 5m\n",
-		  "4:0: warning: 'flow_time' has no effect" },
+		{ "[allow a]\nhosts = a.example\n[audit]\nqueries = show\n",
+		  "4:0: warning: 'queries' has no effect" },
 		{ "[dns]\nipv6 = maybe\n", "2:8: error: 'maybe' is no value of "
 		  "'ipv6'; write auto, on or off" },
 		{ "[dns]\ntypes = A AAAB\n", "2:11: error: 'AAAB' is no type "

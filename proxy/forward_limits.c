@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * forward_limits.c - what a run's [limits] mean for its HTTP exchanges
+ *
+ * What crosses the net half is asked of the flow's account, chunk by chunk
+ * (forward_half.c): a budget that is used up refuses the request (429), or breaks
+ * its answer off where that has begun; a rate holds a half until a timer lets it
+ * go.
+ *
+ * Silence is looked at by a slow timer, a quarter of the shortest limit long, so
+ * that a byte costs nothing for it: what comes to a stop ends within a quarter
+ * more.  How long a body takes that keeps coming is nobody's business (OPS-04).
+ */
+#include <event2/event.h>
+
+#include "base/clock.h"
+#include "proxy/forward_int.h"
+#include "proxy/quota.h"
+
+#define LOOKS	4
+
+#define HEAD_MS			60000
+#define IDLE_MS			(5 * 60000)
+#define NET_IDLE_MS		15000
+#define LINGER_MS		5000
+
+static void timer_set(struct event *ev, unsigned ms)
+{
+	const struct timeval tv = { ms / 1000, ms % 1000 * 1000 };
+
+	/* A limit that cannot be watched is one that is reached. */
+	if (event_add(ev, &tv) < 0)
+		event_active(ev, EV_TIMEOUT, 0);
+}
+
+/* --- rates and budgets -------------------------------------------------------- */
+
+void forward_hold(struct forward *f)
+{
+	const struct forward_half *h = &f->net;
+	int64_t now;
+	unsigned ms = 60000;
+
+	if (!(h->held_in || h->held_out) ||
+	    event_pending(f->hold, EV_TIMEOUT, NULL))
+		return;
+	now = clock_mono_ms();
+	if (h->held_in)
+		ms = MIN(ms, quota_wait_ms(f->account, QUOTA_DOWN, now));
+	if (h->held_out)
+		ms = MIN(ms, quota_wait_ms(f->account, QUOTA_UP, now));
+	timer_set(f->hold, ms);
+}
+
+void forward_let_go(struct forward *f)
+{
+	f->net.held_in = f->net.held_out = false;
+}
+
+bool forward_over_step(struct forward *f)
+{
+	enum reason why = f->net.over;
+
+	if (f->net.fd < 0 || why == REASON_ALLOWED)
+		return false;
+	f->net.over = REASON_ALLOWED;
+	if (f->state == FORWARD_EXCHANGE)
+		forward_exchange_revoke(f, why);
+	else
+		forward_net_close(f, why);
+	return true;
+}
+
+/* --- silence ------------------------------------------------------------------- */
+
+static uint64_t moved(const struct forward *f)
+{
+	return f->app.bytes_in + f->app.bytes_out + f->net.bytes_in +
+	       f->net.bytes_out;
+}
+
+static unsigned shortest(const struct forward_limits *l)
+{
+	const unsigned all[] = { l->response_ms, l->stall_ms, l->flow_ms };
+	unsigned ms = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		if (all[i] && (ms == 0 || all[i] < ms))
+			ms = all[i];
+	}
+	return ms;
+}
+
+static void watch_on(struct forward *f)
+{
+	unsigned ms = shortest(&f->limits);
+
+	if (ms)
+		timer_set(f->timer, MAX(ms / LOOKS, 1u));
+	else
+		event_del(f->timer);
+}
+
+void forward_watch(struct forward *f)
+{
+	f->moved = moved(f);
+	f->moved_ms = clock_mono_ms();
+	watch_on(f);
+}
+
+/* The origin has all that it is to have, and has said nothing. */
+static bool awaits_answer(const struct forward *f)
+{
+	return !f->x.answered && f->net.out.n == 0 &&
+	       http1_body_over(&f->x.up);
+}
+
+static bool is_past(unsigned limit_ms, int64_t since_ms, int64_t now)
+{
+	return limit_ms && now - since_ms >= (int64_t)limit_ms;
+}
+
+void forward_on_watch(struct forward *f)
+{
+	const struct forward_limits *l = &f->limits;
+	int64_t now = clock_mono_ms();
+	uint64_t sum = moved(f);
+
+	if (sum != f->moved) {
+		f->moved = sum;
+		f->moved_ms = now;
+	}
+	if (is_past(l->flow_ms, f->net_began_ms, now))
+		forward_exchange_revoke(f, REASON_FLOW_TIME_EXCEEDED);
+	else if (awaits_answer(f) && is_past(l->response_ms, f->moved_ms, now))
+		forward_exchange_revoke(f, REASON_ORIGIN_TIMEOUT);
+	else if (is_past(l->stall_ms, f->moved_ms, now))
+		forward_exchange_revoke(f, REASON_IDLE_TIMEOUT);
+	else
+		watch_on(f);
+}
+
+/* --- what they are ---------------------------------------------------------------- */
+
+static unsigned or_default(unsigned ms, unsigned otherwise)
+{
+	return ms ? ms : otherwise;
+}
+
+void forward_limits_take(struct forward *f, const struct forward_limits *l)
+{
+	f->limits = *l;
+	f->limits.head_ms = or_default(l->head_ms, HEAD_MS);
+	f->limits.idle_ms = or_default(l->idle_ms, IDLE_MS);
+	f->limits.net_idle_ms = or_default(l->net_idle_ms, NET_IDLE_MS);
+	f->limits.linger_ms = or_default(l->linger_ms, LINGER_MS);
+	f->limits.head_bytes = or_default(l->head_bytes, HTTP1_HEAD_MAX);
+}
+
+void forward_set_policy(struct forward *f, const char *policy,
+			const struct forward_limits *limits)
+{
+	f->policy = policy;
+	forward_limits_take(f, limits);
+	if (f->state == FORWARD_EXCHANGE)
+		forward_watch(f);
+}
