@@ -60,6 +60,8 @@ static void http_judge(void *arg, const struct forward_target *f,
 		ret->reason = REASON_PROTOCOL_NOT_ALLOWED;
 	else if (!audit_ok(c->s->sink))
 		ret->reason = REASON_AUDIT_UNAVAILABLE;
+	else if (c->s->worker->draining)
+		ret->reason = REASON_SHUTDOWN;
 	else
 		return;
 	ret->would_deny = false;

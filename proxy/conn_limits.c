@@ -17,16 +17,19 @@
 #include "proxy/forward.h"
 #include "proxy/quota.h"
 #include "proxy/relay.h"
+#include "proxy/worker.h"
 
 /* Looks at a silent flow before it ends. */
 #define IDLE_LOOKS	4
 
 void conn_enter(struct conn *c)
 {
-	if (fd_is_reserved(c->app)) {
+	if (fd_is_reserved(c->app))
 		c->admission = REASON_DESCRIPTORS_EXCEEDED;
+	else if (c->s->worker->draining)
+		c->admission = REASON_SHUTDOWN;
+	if (c->admission != REASON_ALLOWED)
 		return;
-	}
 	c->admission = quota_enter(c->s->quota, clock_mono_ms());
 	c->counted = c->admission == REASON_ALLOWED;
 }

@@ -447,10 +447,9 @@ static void main_end_runs(struct daemon *d)
 	plug_end_all(d->plug, REASON_SHUTDOWN);
 }
 
-static void main_drain_cb(evutil_socket_t fd, short what, void *arg)
+static void main_drain_cb(evutil_socket_t fd UNUSED, short what UNUSED,
+			  void *arg)
 {
-	(void)fd;
-	(void)what;
 	main_end_runs(arg);
 }
 
@@ -468,9 +467,9 @@ static void main_on_term(struct daemon *d)
 	d->draining = true;
 	plug_stop_listening(d->plug);
 	host_listens_drain(d->listens);
-	log_info("nothing new; %zu runs and %zu listeners may go on for %lld s",
-		 plug_runs(d->plug), host_listens_left(d->listens),
-		 (long long)bound.tv_sec);
+	workers_drain(d->worker, d->nworkers);
+	log_info("nothing new; %zu runs and %zu listeners may go on",
+		 plug_runs(d->plug), host_listens_left(d->listens));
 	if (event_add(d->drain, &bound) < 0)
 		main_end_runs(d);
 }

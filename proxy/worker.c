@@ -16,6 +16,7 @@
 
 #include <event2/event.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "proxy/conn.h"
 #include "proxy/listener.h"
@@ -187,6 +188,19 @@ int worker_call(struct worker *w, worker_fn *fn, void *arg)
 	call->arg = arg;
 	worker_post(w, &call->mail, worker_on_call);
 	return 0;
+}
+
+static void worker_on_drain(struct worker *w, void *arg)
+{
+	(void)arg;
+	w->draining = true;
+}
+
+void workers_drain(struct worker *const *w, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (worker_call(w[i], worker_on_drain, NULL) < 0)
+			log_error("out of memory: runs may open new flows until they end");
 }
 
 static void worker_on_stop(void *owner, struct mail *mail)

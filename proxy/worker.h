@@ -9,6 +9,8 @@
 #ifndef PROXY_WORKER_H
 #define PROXY_WORKER_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
@@ -41,6 +43,7 @@ struct worker {
 	struct event *reclaim;		/* active while @dead has something */
 	struct relay_pool *relay;	/* pipes for splice, see relay.h */
 	struct list paused;		/* struct listener.paused, see listener.h */
+	bool draining;			/* no new flows: it ends soon */
 	struct sched *sched;		/* whose turn it is */
 	struct quota_whole *whole;	/* of all runs; NULL: no bound */
 };
@@ -58,6 +61,8 @@ NODISCARD int worker_call(struct worker *w, worker_fn *fn, void *arg);
 void worker_post(struct worker *w, struct mail *mail, mail_fn *fn);
 /* Ask for the reclaim at the end of this turn; on the worker's thread. */
 void worker_reclaim(struct worker *w);
+/* No new flows from some time soon on; any thread. */
+void workers_drain(struct worker *const *w, size_t n);
 void worker_stop(struct worker *w);	/* asks; what was posted before is done */
 void worker_join(struct worker *w);	/* asks and waits */
 void worker_free(struct worker *w);	/* joins first; no sandbox may be left */

@@ -129,6 +129,13 @@ s = socket.create_connection(("127.0.0.1", 3128))
 s.sendall(b"CONNECT web.example.com:80 HTTP/1.1\r\n\r\nGET /")
 print(s.recv(100)[:12], flush=True)
 sys.stdin.read(1)
+said = b""
+while not said.startswith(b"HTTP/1.1 503"):
+    with socket.create_connection(("127.0.0.1", 3128)) as n:
+        n.sendall(b"CONNECT web.example.com:80 HTTP/1.1\r\n\r\n")
+        said = n.recv(100)
+print(said[:21], flush=True)
+sys.stdin.read(1)
 try:
     s.settimeout(30)
     print(s.recv(100))
@@ -136,6 +143,13 @@ except OSError as e:
     print(type(e).__name__)
 """, options=options)
     assert process.stdout.readline() == b"b'HTTP/1.1 200'\n"
+    service.process.send_signal(signal.SIGTERM)
+    process.stdin.write(b"x")
+    process.stdin.flush()
+    # What is new is refused while what is open goes on ...
+    assert process.stdout.readline() == b"b'HTTP/1.1 503 shutdown'\n"
+    assert service.process.poll() is None
+    # ... and a second signal waits for nothing.
     service.process.send_signal(signal.SIGTERM)
     _, err = service.process.communicate(timeout=30)
     assert service.process.returncode == 0, err

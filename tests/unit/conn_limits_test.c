@@ -473,6 +473,30 @@ static void a_black_hole_ends_by_the_policy_TUN_07(void **state)
 	close(door);
 }
 
+/* --- the end ---------------------------------------------------------------------- */
+
+static void a_daemon_that_drains_opens_nothing_and_cuts_nothing(void **state)
+{
+	int door = lab_listen(KIT_ORIGIN, 22, NULL), client, origin, http;
+
+	(void)state;
+	tunnel(door, &client, &origin);
+	http = kit_explicit();
+	kit.worker.draining = true;
+	kit_request(http, "http://api.example.org/", "api.example.org");
+	kit_expect_head(http, "HTTP/1.1 503 shutdown");
+	close(http);
+	http = kit_connect_to("ssh.example.org:22");
+	kit_expect_head(http, "HTTP/1.1 503 shutdown");
+	close(http);
+	lab_send(BASE, client, STR("still here"));
+	lab_expect(BASE, origin, "still here");
+	close(client);
+	lab_expect_fin(BASE, origin);
+	close(origin);
+	close(door);
+}
+
 /* --- HTTP ------------------------------------------------------------------------- */
 
 /* A request to the origin behind @door, which has read its head. */
@@ -694,6 +718,7 @@ int main(void)
 		IN_KIT(a_flow_has_its_time),
 		IN_KIT(a_head_has_its_time_and_size_HTTP_27),
 		IN_KIT(a_black_hole_ends_by_the_policy_TUN_07),
+		IN_KIT(a_daemon_that_drains_opens_nothing_and_cuts_nothing),
 		IN_KIT(a_request_over_its_budget_is_refused),
 		IN_KIT(an_answer_over_its_budget_is_broken_off),
 		IN_KIT(a_rate_delays_an_answer_and_loses_nothing),

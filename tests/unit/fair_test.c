@@ -57,6 +57,7 @@ static int setup(void **state)
 	sched_queue_init(&kit.sandbox.turn, kit.worker.sched);
 	good = kit.sandbox;
 	list_init(&good.conns);
+	list_init(&good.pool);
 	sched_queue_init(&good.turn, kit.worker.sched);
 	assert_int_equal(quota_new(good.rules, NULL, &good.quota), 0);
 	return 0;
