@@ -43,7 +43,7 @@ def test_a_policy_that_is_not_there_or_not_readable_is_125(as_user, lab):
     os.chmod(secret, 0o600)
     got = as_user.sh("echo started", policy=None, options=["--policy", secret])
     assert (got.code, got.out) == (125, "")
-    assert "Permission denied" in got.err
+    assert "unreadable.ini: error: you may not read it" in got.err
 
 
 @pytest.mark.parametrize("value", ["web.example.com\nx = y", "a b", "a\"b",

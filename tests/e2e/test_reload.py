@@ -3,6 +3,7 @@
 it, and cut is what is not (POL-04, POL-06)."""
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -423,11 +424,18 @@ os.setgid(int(sys.argv[2])); os.setuid(int(sys.argv[2]))
 s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 try:
     s.connect("/proc/self/fd/%d/control.sock" % d)
-    s.send(struct.pack("IHHII", 0x4b4c5350, 2, 6, 1, 0))
+    s.send(struct.pack("IHHII", 0x4b4c5350, int(sys.argv[3]), 6, 1, 0))
     print(len(s.recv(4096)))
 except OSError as e:
     print(type(e).__name__)
 """
+
+
+def plug_version():
+    top = os.path.dirname(os.path.dirname(os.path.dirname(
+        os.path.abspath(__file__))))
+    with open(os.path.join(top, "proxy/ctl_proto.h"), encoding="ascii") as text:
+        return re.search(r"#define PLUG_VERSION\s+(\d+)", text.read()).group(1)
 
 
 def test_another_uid_is_refused_and_the_sandbox_does_not_see_the_socket(
@@ -436,7 +444,8 @@ def test_another_uid_is_refused_and_the_sandbox_does_not_see_the_socket(
     state = os.path.join(lab.home, ".local/state/penstock", agent.id)
 
     def knock(uid):
-        return lab.host.run(["/usr/bin/python3", "-c", KNOCK, state, str(uid)],
+        return lab.host.run(["/usr/bin/python3", "-c", KNOCK, state, str(uid),
+                             plug_version()],
                             capture_output=True, text=True).stdout.strip()
     assert knock(OTHER) == "PermissionError"
     assert int(knock(USER)) > 100
