@@ -6,9 +6,9 @@
  * ===================
  *
  * A listener has a part on every worker: a sandbox, with sockets of its own on
- * the same addresses.  What the parts spend of the policy's budget of names
- * they spend together, and their records are of one run with one numbering
- * (audit_sink_share()).
+ * the same addresses.  What the parts spend of the policy's limits and of its
+ * budget of names they spend together, and their records are of one run with
+ * one numbering (audit_sink_share()).
  *
  *	PLACING --> SERVING --> DRAINING --> ENDING --> GONE
  *	   |           |                       ^
@@ -40,6 +40,7 @@
 #include "base/mem.h"
 #include "proxy/host_sock.h"
 #include "proxy/policies.h"
+#include "proxy/quota.h"
 #include "proxy/worker.h"
 #include "resolver/resolver.h"
 #include "rules/rules.h"
@@ -362,6 +363,7 @@ static int part_init(struct part *p, struct listen *l, size_t worker)
 					   fd_take(&s->fd));
 	}
 	p->config.rules = rules_ref(l->rules);
+	p->config.quota = quota_ref(l->quota);
 	return audit_sink_share(l->sink, &p->config.sink);
 }
 
@@ -396,6 +398,8 @@ static int listen_open(struct listen *l)
 		return -ENOMEM;
 	listen_name(l);
 	err = dns_budget_new(l->rules, &l->budget);
+	if (err == 0)
+		err = quota_new(l->rules, h->c.worker[0]->whole, &l->quota);
 	if (err == 0)
 		err = listen_open_sink(l);
 	for (i = 0; err == 0 && i < h->c.nworkers; i++)
@@ -469,6 +473,7 @@ static void listen_free(struct listen *l, size_t nworkers)
 	}
 	mem_free(l->part);
 	dns_budget_free(l->budget);
+	quota_unref(l->quota);
 	rules_unref(l->rules);
 	audit_sink_free(l->sink);
 }

@@ -22,6 +22,7 @@
 
 struct audit_sink;
 struct dns_budget;
+struct quota;
 
 enum listen_state {
 	LISTEN_PLACING,
@@ -51,7 +52,8 @@ struct listen {
 	enum listen_state state;
 	struct ip_nets clients;
 	struct audit_sink *sink;
-	struct dns_budget *budget;	/* ours to share with the parts */
+	struct dns_budget *budget;	/* ours to share with the parts, */
+	struct quota *quota;		/* as this is */
 	struct ruleset *rules;		/* one reference */
 	uint32_t generation;
 	enum reason why;		/* of the end */

@@ -379,6 +379,26 @@ except ConnectionResetError:
     assert not web.records(ev="policy_reload", sandbox="watch")
 
 
+def test_all_workers_count_connections_together(web):
+    run = web.records()[0]["run"]
+    reloads = len(web.records(ev="policy_reload", run=run))
+    web.write_policy("web", policy("web") + "[limits]\nconnections = 3\n")
+    web.wait_records(reloads + 1, ev="policy_reload", run=run)
+    out = web.python(r"""
+import socket
+held = []
+for i in range(1, 13):
+    s = socket.create_connection(("192.0.2.1", 3128), 10, ("192.0.2.%d" % (128 + i), 0))
+    s.sendall(b"CONNECT web.example.com:443 HTTP/1.1\r\n\r\n")
+    s.settimeout(30)
+    print(s.recv(100)[9:12].decode())
+    held.append(s)
+""").split()
+    assert out == ["200"] * 3 + ["429"] * 9, "not three for each worker"
+    web.write_policy("web", policy("web"))
+    web.wait_records(reloads + 2, ev="policy_reload", run=run)
+
+
 def test_a_second_service_is_told_that_the_address_is_taken(web):
     # The same user, and SO_REUSEPORT on both sides: no silent sharing.
     with open(web.config, encoding="ascii") as kept:
