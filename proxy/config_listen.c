@@ -220,6 +220,20 @@ static void take_doors(struct config_reader *r, const struct listen_key *k,
 
 /* --- the rest ---------------------------------------------------------------------- */
 
+/* fc00::/7 (RFC 4193) and fe80::/10 are short, and nobody's but one's own. */
+static bool is_everybody(const struct ip_net *net)
+{
+	enum ip_class class = ip_classify(&net->addr);
+
+	if (net->addr.family == IP_V4)
+		return net->bits < CLIENT_BITS_MIN4;
+	if (class == IP_PRIVATE && net->bits >= 7)
+		return false;
+	if (class == IP_LINK_LOCAL && net->bits >= 10)
+		return false;
+	return net->bits < CLIENT_BITS_MIN6;
+}
+
 static void take_clients(struct config_reader *r, const struct listen_key *k,
 			 struct str value)
 {
@@ -243,7 +257,7 @@ static void take_clients(struct config_reader *r, const struct listen_key *k,
 		else if (err < 0)
 			config_error_at(r, &place, "'%s' is given '%.*s', which is no address or range (10.1.0.0/16, 2001:db8::/32)",
 					k->name, STR_ARG(word));
-		else if (net.bits < min)
+		else if (is_everybody(&net))
 			config_error_at(r, &place, "'%s' is given '%.*s', which is nearly everybody: nobody proves here who they are, so name the networks of those who may (/%u or longer)",
 					k->name, STR_ARG(word), min);
 		else if (!ip_addr_eq(&bare, &net.addr))

@@ -263,6 +263,9 @@ static void who_may_use_a_listener_must_be_said_where_others_reach_it(
 		     "8:24: 'clients' is given '0.0.0.0/0', which is nearly everybody");
 	expect_error(AT_5 "[listen w]\nclients = ::/0\n",
 		     "6:11: 'clients' is given '::/0', which is nearly everybody");
+	/* Shorter than other ranges may be, and nobody's but one's own. */
+	expect_error(AT_5 "[listen w]\nclients = fc00::/7 fe80::/10 fc00::/6\n",
+		     "6:30: 'clients' is given 'fc00::/6', which is nearly everybody");
 	expect_error(AT_5 "[listen w]\nclients = 128.0.0.0/1 0.0.0.0/1\n",
 		     "6:23: 'clients' is given '0.0.0.0/1', which is nearly");
 	expect_error(AT_5 "[listen w]\nclients = 10.0.0.1/8\n",
