@@ -266,6 +266,8 @@ static bool exchange_step(struct forward *f)
 		client_lost(f);
 		return true;
 	}
+	if (f->app.eof)
+		forward_watch_end(f);
 	return false;
 }
 

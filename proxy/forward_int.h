@@ -200,6 +200,8 @@ void forward_let_go(struct forward *f);
 bool forward_over_step(struct forward *f);
 /* An exchange begins, or its limits are others: watch its silence. */
 void forward_watch(struct forward *f);
+/* The client has said its last, and its answer is still to come. */
+void forward_watch_end(struct forward *f);
 void forward_on_watch(struct forward *f);
 
 /* --- forward_admit.c ---------------------------------------------------------- */

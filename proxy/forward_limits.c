@@ -23,6 +23,7 @@
 #define IDLE_MS			(5 * 60000)
 #define NET_IDLE_MS		15000
 #define LINGER_MS		5000
+#define GONE_MS			(15 * 60000)
 
 static void timer_set(struct event *ev, unsigned ms)
 {
@@ -79,9 +80,24 @@ static uint64_t moved(const struct forward *f)
 	       f->net.bytes_out;
 }
 
-static unsigned shortest(const struct forward_limits *l)
+/*
+ * Who half-closes may wait for its answer (RFC 9112 9.6), and who has gone looks
+ * the same until something is sent: a silent origin would hold the connection
+ * of nobody for ever.
+ */
+static unsigned stall_ms(const struct forward *f)
 {
-	const unsigned all[] = { l->response_ms, l->stall_ms, l->flow_ms };
+	unsigned ms = f->limits.stall_ms;
+
+	return f->app.eof && (ms == 0 || ms > f->limits.gone_ms) ?
+		f->limits.gone_ms : ms;
+}
+
+static unsigned shortest(const struct forward *f)
+{
+	const unsigned all[] = {
+		f->limits.response_ms, stall_ms(f), f->limits.flow_ms,
+	};
 	unsigned ms = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
@@ -93,7 +109,7 @@ static unsigned shortest(const struct forward_limits *l)
 
 static void watch_on(struct forward *f)
 {
-	unsigned ms = shortest(&f->limits);
+	unsigned ms = shortest(f);
 
 	if (ms)
 		timer_set(f->timer, MAX(ms / LOOKS, 1u));
@@ -106,6 +122,12 @@ void forward_watch(struct forward *f)
 	f->moved = moved(f);
 	f->moved_ms = clock_mono_ms();
 	watch_on(f);
+}
+
+void forward_watch_end(struct forward *f)
+{
+	if (!event_pending(f->timer, EV_TIMEOUT, NULL))
+		forward_watch(f);
 }
 
 /* The origin has all that it is to have, and has said nothing. */
@@ -134,7 +156,7 @@ void forward_on_watch(struct forward *f)
 		forward_exchange_revoke(f, REASON_FLOW_TIME_EXCEEDED);
 	else if (awaits_answer(f) && is_past(l->response_ms, f->moved_ms, now))
 		forward_exchange_revoke(f, REASON_ORIGIN_TIMEOUT);
-	else if (is_past(l->stall_ms, f->moved_ms, now))
+	else if (is_past(stall_ms(f), f->moved_ms, now))
 		forward_exchange_revoke(f, REASON_IDLE_TIMEOUT);
 	else
 		watch_on(f);
@@ -154,6 +176,7 @@ void forward_limits_take(struct forward *f, const struct forward_limits *l)
 	f->limits.idle_ms = or_default(l->idle_ms, IDLE_MS);
 	f->limits.net_idle_ms = or_default(l->net_idle_ms, NET_IDLE_MS);
 	f->limits.linger_ms = or_default(l->linger_ms, LINGER_MS);
+	f->limits.gone_ms = or_default(l->gone_ms, GONE_MS);
 	f->limits.head_bytes = or_default(l->head_bytes, HTTP1_HEAD_MAX);
 }
 

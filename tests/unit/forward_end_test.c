@@ -2,6 +2,7 @@
 /*
  * forward_end_test.c - WebSocket, limits, and ends from outside
  */
+#include "base/clock.h"
 #include "tests/unit/forward_kit.h"
 
 /* --- WebSocket ------------------------------------------------------------------- */
@@ -171,6 +172,30 @@ static void a_kept_origin_is_let_go_before_the_client(void **state)
 	assert_int_equal(t.dials, 2);
 }
 
+static void who_has_gone_holds_no_origin_that_is_silent(void **state)
+{
+	bool closes;
+
+	(void)state;
+	t.config.limits.gone_ms = 1;
+	t.config.limits.linger_ms = 1;
+	start_with("GET http://a.example.com/ HTTP/1.1\r\n" H "\r\n");
+	hear(t.origin[0]);
+	turn();
+	expect_notes("dial a.example.com:80\n");
+	assert_int_equal(shutdown(t.app, SHUT_WR), 0);
+	turn();
+	clock_test_set_ms(1000);
+	for (int i = 0; i < 100 && !t.over; i++)
+		event_base_loop(t.base, EVLOOP_ONCE);
+	assert_int_equal(refusal_status(&closes), 503);
+	expect_end(t.app);
+	expect_end(t.origin[0]);
+	expect_notes("net idle_timeout\n"
+		     "deny idle_timeout GET a.example.com:80 / 503\n"
+		     "finish client_closed\n");
+}
+
 static void lingering_ends_by_itself(void **state)
 {
 	(void)state;
@@ -281,6 +306,7 @@ int main(void)
 		T(http_27_a_slow_head_is_408),
 		T(an_idle_connection_is_closed_without_a_word),
 		T(a_kept_origin_is_let_go_before_the_client),
+		T(who_has_gone_holds_no_origin_that_is_silent),
 		T(lingering_ends_by_itself),
 		T(a_cut_records_what_was_in_flight_and_is_silent_after),
 		T(a_cut_during_a_dial_cancels_it),
