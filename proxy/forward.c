@@ -22,6 +22,7 @@
  *   HEAD       DIAL       forward_admit()       allowed, no connection there
  *   HEAD       EXCHANGE   forward_admit()       allowed, the kept one is right
  *   DIAL       EXCHANGE   dial_step()           net is connected
+ *   DIAL       DIAL       dial_step()           the one that was found spoke
  *   EXCHANGE   DIAL       forward_exchange_step()  the kept one was dead
  *   EXCHANGE   HEAD       forward_next()        answered, both go on
  *   EXCHANGE   TUNNEL     forward_exchange_step()  101 that was asked for
@@ -61,9 +62,9 @@ static const struct {
 	[FORWARD_HEAD]     = { "head", BIT(FORWARD_DIAL) |
 			       BIT(FORWARD_EXCHANGE) | BIT(FORWARD_DRAIN) |
 			       BIT(FORWARD_FLUSH) | BIT(FORWARD_ENDED) },
-	[FORWARD_DIAL]     = { "dial", BIT(FORWARD_EXCHANGE) |
-			       BIT(FORWARD_DRAIN) | BIT(FORWARD_FLUSH) |
-			       BIT(FORWARD_ENDED) },
+	[FORWARD_DIAL]     = { "dial", BIT(FORWARD_DIAL) |
+			       BIT(FORWARD_EXCHANGE) | BIT(FORWARD_DRAIN) |
+			       BIT(FORWARD_FLUSH) | BIT(FORWARD_ENDED) },
 	[FORWARD_EXCHANGE] = { "exchange", BIT(FORWARD_HEAD) |
 			       BIT(FORWARD_DIAL) | BIT(FORWARD_DRAIN) |
 			       BIT(FORWARD_TUNNEL) | BIT(FORWARD_FLUSH) |
@@ -243,6 +244,12 @@ static bool dial_step(struct forward *f)
 		return true;
 	}
 	forward_net_take(f);
+	/* It said something, or ended, since the owner looked at it. */
+	if (f->net_reused && !forward_half_silent(&f->net)) {
+		forward_net_close(f, REASON_ORIGIN_CLOSED);
+		forward_dial(f);
+		return true;
+	}
 	if (forward_half_watch(&f->net, f->base, net_read_cb,
 			       write_cb, f) < 0) {
 		forward_net_close(f, REASON_MEMORY_EXCEEDED);

@@ -322,6 +322,24 @@ static void a_found_connection_that_died_is_dialled_for_once(void **state)
 	expect_refusal(502, false);
 }
 
+/* Behind the pool's look, before the request: it is nobody's answer. */
+static void a_found_connection_that_speaks_first_is_dialled_for(void **state)
+{
+	int origin;
+
+	(void)state;
+	t.config.outlives = true;
+	t.pooled = nonblocking_pair(&origin);
+	say_bytes(origin, OK_2, strlen(OK_2));
+	start_with(ASK("GET", ""));
+	expect(origin, "");
+	expect_notes("found a.example.com:80\n"
+		     "net origin_closed\n" OPEN_NOTE);
+	expect(t.origin[0], "GET / HTTP/1.1\r\n" H VIA "\r\n");
+	expect(t.app, "");
+	close_fd(&origin);
+}
+
 static void what_must_not_be_sent_twice_takes_none(void **state)
 {
 	int origin;
@@ -354,6 +372,7 @@ int main(void)
 		T(where_a_body_went_nobody_else_asks),
 		T(what_is_said_of_one_request_binds_nothing),
 		T(a_found_connection_that_died_is_dialled_for_once),
+		T(a_found_connection_that_speaks_first_is_dialled_for),
 		T(what_must_not_be_sent_twice_takes_none),
 	};
 
