@@ -188,7 +188,8 @@ static void begin(uint8_t mode)
 	struct forward_config config = {
 		.base = w.base, .mode = (mode & 3) % 3, .policy = "p", .run = "r",
 		.ops = &ops, .early = STR_NONE, .outlives = mode & 4,
-		.limits = { 600000, 600000, 600000, 600000 },
+		.limits = { .head_ms = 600000, .idle_ms = 600000,
+			    .net_idle_ms = 600000, .linger_ms = 600000 },
 	};
 
 	w.engine_app = pair(&w.app);
