@@ -615,6 +615,7 @@ static void an_origin_that_thinks_has_as_long_as_it_takes_TUN_19(void **state)
 	close(door);
 }
 
+/* TUN-19: where the policy sets response_time, and else never. */
 static void an_origin_that_says_nothing_is_504_TUN_19(void **state)
 {
 	int door = lab_listen(KIT_ORIGIN, 80, NULL), client, origin;

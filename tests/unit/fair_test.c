@@ -214,7 +214,7 @@ static void busy_tunnels_of_one_delay_no_byte_of_another(void **state)
 	close(door);
 }
 
-/* Idle ones, and heads that come byte by byte. */
+/* OPS-03: idle ones, and heads that come byte by byte. */
 static void slow_heads_of_one_delay_no_request_of_another_OPS_03(void **state)
 {
 	int door = lab_listen(KIT_ORIGIN, 22, NULL), client, origin;

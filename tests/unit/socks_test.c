@@ -90,6 +90,7 @@ static void a_greeting_takes_no_login_before_a_password(void **state)
 			 SOCKS_BAD);
 }
 
+/* SOCKS-07: RFC 1929 has a version of its own, which is 1. */
 static void a_login_is_bounded_and_its_version_is_one_SOCKS_07(void **state)
 {
 	static const struct str good[] = {
@@ -186,6 +187,7 @@ static enum socks_result ask_name(const char *text, size_t n,
 	return ask(SOCKS_V5, str_make(m, 7 + n), ret, ret_why);
 }
 
+/* SOCKS-03: an address in a name's place is judged as an address. */
 static void names_that_are_literals_are_addresses_SOCKS_03(void **state)
 {
 	static const char *const literals[][2] = {
@@ -223,6 +225,7 @@ static void names_that_are_literals_are_addresses_SOCKS_03(void **state)
 			 SOCKS_BAD);
 }
 
+/* SOCKS-02: a length of one byte, and what may stand behind it. */
 static void names_of_no_length_and_of_any_are_bounded_SOCKS_02(void **state)
 {
 	char name[256];
