@@ -51,7 +51,7 @@ PURE = re.compile(
     r"|^resolver/(dns_msg|dns_rdata|dns_cache|dns_judge|dns_local|name_map)"
     r"|^resolver/name_pins"
     r"|^resolver/(dns_answer|dns_health|resolv_conf)"
-    r"|^proxy/(sniff|http1|inject|rewrite)")
+    r"|^proxy/(sniff|http1|rewrite|socks|parent_msg|quota|websocket)")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 
