@@ -42,6 +42,7 @@ noinst_LIBRARIES += %D%/libproxy.a
 	%D%/plug_check.c %D%/plug_check.h \
 	%D%/marker.c %D%/marker.h %D%/marks.c %D%/marks.h \
 	%D%/policies.c %D%/policies.h \
+	%D%/reading.c %D%/reading.h \
 	%D%/sandbox.c %D%/sandbox.h \
 	%D%/service.c %D%/service.h \
 	%D%/shed.c %D%/shed.h \

@@ -22,7 +22,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -50,6 +49,7 @@
 #include "proxy/plug.h"
 #include "proxy/plug_check.h"
 #include "proxy/quota.h"
+#include "proxy/reading.h"
 #include "proxy/service.h"
 #include "proxy/shed.h"
 #include "proxy/source.h"
@@ -89,8 +89,7 @@ struct daemon {
 	struct quota_whole whole;	/* what all runs have together */
 	struct plug *plug;
 	struct host_listens *listens;	/* NULL when private */
-	struct plug_reload *reload;	/* while the broker reads policies */
-	bool reload_asked;
+	struct reading reading;		/* of policies */
 	bool draining;
 	int err;			/* why the loop ended early */
 };
@@ -265,69 +264,21 @@ static void main_on_policies(void *arg, bool asked)
 {
 	struct daemon *d = arg;
 
-	/* One that was broken off brought what it brought. */
-	if (d->reload)
-		plug_reload_end(d->reload, 0, d->service.config.policies,
-				-ECANCELED);
-	d->reload = NULL;
-	d->reload_asked = asked;
-	if (plug_reload_begin(d->plug, &d->reload) < 0)
-		log_error("%s: out of memory; the policies stay as they were",
-			  d->service.config.policies);
+	reading_on_begin(&d->reading, asked);
 }
 
 static void main_on_policy(void *arg, struct str name, int err, int fd)
 {
-	CLEANUP(buf_done) struct buf text = BUF_INIT(PLUG_POLICY_MAX);
 	const struct daemon *d = arg;
-	char path[PATH_MAX];
-	struct policy_file file = { .name = name, .path = path, .err = err };
-	struct plug_why why;
-	int n = snprintf(path, sizeof(path), "%s/%.*s" POLICIES_ENDING,
-			 d->service.config.policies, STR_ARG(name));
 
-	if (!d->reload || n < 0 || (size_t)n >= sizeof(path))
-		return;
-	if (err == 0 && plug_read_policy(fd, &text, &why) < 0)
-		file.err = -EIO;
-	else
-		file.text = buf_str(&text);
-	plug_reload_file(d->reload, &file, d->reload_asked);
+	reading_on_file(&d->reading, name, err, fd);
 }
 
 static void main_on_policies_end(void *arg, uint32_t serial, int err)
 {
 	struct daemon *d = arg;
-	struct plug_reload *r = d->reload;
 
-	d->reload = NULL;
-	if (r)
-		plug_reload_end(r, serial, d->service.config.policies, err);
-	else
-		plug_reload_fail(d->plug, "out of memory; the policies stay as they were");
-}
-
-static int main_on_reload(void *arg, uint32_t serial)
-{
-	const struct daemon *d = arg;
-
-	return broker_reload(d->broker, serial);
-}
-
-static void main_on_policy_changed(void *arg, struct plug_reload *r,
-				   const struct policy *policy)
-{
-	const struct daemon *d = arg;
-
-	host_listens_on_policy(d->listens, r, policy);
-}
-
-static void main_on_policy_failed(void *arg, struct str name,
-				  const struct plug_why *why)
-{
-	const struct daemon *d = arg;
-
-	host_listens_on_policy_failed(d->listens, name, why);
+	reading_on_end(&d->reading, serial, err);
 }
 
 static void main_on_broker_gone(void *arg)
@@ -335,7 +286,7 @@ static void main_on_broker_gone(void *arg)
 	const struct daemon *d = arg;
 
 	log_error("the broker is gone: changes of resolv.conf and of policies are not followed and the log cannot be reopened until a restart");
-	plug_reload_fail(d->plug, "the process that reads the policies is gone: restart the service");
+	reading_on_gone(&d->reading);
 }
 
 static int main_make_workers(struct daemon *d)
@@ -427,11 +378,12 @@ static int main_make_plug(struct daemon *d)
 		.parents = d->parents,
 		.log_fd = d->log_fd,
 		.on_idle = main_on_idle,
-		.on_reload = main_on_reload,
-		.on_policy = d->opts.private ? NULL : main_on_policy_changed,
-		.on_policy_failed = d->opts.private ? NULL
-						    : main_on_policy_failed,
 		.arg = d,
+		.on_reload = reading_on_asked,
+		.on_policy = d->opts.private ? NULL : reading_on_policy,
+		.on_policy_failed = d->opts.private ? NULL
+						    : reading_on_policy_failed,
+		.reading = &d->reading,
 	};
 
 	return plug_new(&config, &d->plug);
@@ -483,11 +435,7 @@ static void main_on_hup(struct daemon *d)
 	if (err < 0)
 		log_error("%s: cannot be reopened: %s", c->log,
 			  strerror(-err));
-	err = c->policies ? broker_reload(d->broker,
-					  plug_reload_serial(d->plug)) : 0;
-	if (err < 0)
-		log_error("%s: cannot be read anew: %s", c->policies,
-			  strerror(-err));
+	reading_ask(&d->reading);
 }
 
 static void main_signal_cb(evutil_socket_t fd, short what, void *arg)
@@ -518,13 +466,17 @@ static int main_make_events(struct daemon *d)
 	if (!d->signals || !d->drain || event_add(d->signals, NULL) < 0)
 		return -ENOMEM;
 	err = broker_start(d->broker, d->base, &events, d);
+	d->reading.dir = d->service.config.policies;
+	d->reading.broker = d->broker;
 	if (err == 0)
 		err = host_addrs_start(d->hosts, d->base, d->worker,
 				       d->nworkers);
 	if (err == 0)
 		err = main_make_plug(d);
+	d->reading.plug = d->plug;
 	if (err == 0)
 		err = main_make_listens(d);
+	d->reading.listens = d->listens;
 	return err;
 }
 
@@ -626,9 +578,7 @@ static void main_end(struct daemon *d)
 	for (i = 0; i < d->nworkers; i++)
 		if (d->worker[i])
 			worker_join(d->worker[i]);
-	if (d->reload)
-		plug_reload_end(d->reload, 0, d->service.config.policies,
-				-ECANCELED);
+	reading_break_off(&d->reading);
 	host_listens_free(d->listens);
 	plug_free(d->plug);
 	if (d->writer)

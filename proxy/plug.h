@@ -50,6 +50,7 @@ struct plug_config {
 	int log_fd;			/* the service's own log, or -1; borrowed */
 	/* The last run is gone; may free nothing. */
 	void (*on_idle)(void *arg);
+	void *arg;			/* of it */
 	/* Somebody asks for the service's policies to be read anew: a reading
 	 * with @serial, or a higher one, answers it.  0 or -errno. */
 	int (*on_reload)(void *arg, uint32_t serial);
@@ -59,7 +60,7 @@ struct plug_config {
 			  const struct policy *policy);
 	void (*on_policy_failed)(void *arg, struct str name,
 				 const struct plug_why *why);
-	void *arg;
+	void *reading;			/* their @arg */
 };
 
 NODISCARD int plug_new(const struct plug_config *config, struct plug **ret);

@@ -278,8 +278,8 @@ static void reload_failed(struct plug_reload *r, struct str name,
 			swap_refused(c, 0, why);
 	}
 	if (r->plug->config.on_policy_failed)
-		r->plug->config.on_policy_failed(r->plug->config.arg, name,
-						 why);
+		r->plug->config.on_policy_failed(r->plug->config.reading,
+						 name, why);
 }
 
 static void reload_run(struct plug_reload *r, struct plug_conn *c,
@@ -312,7 +312,7 @@ static void reload_changed(struct plug_reload *r, const struct policy *policy)
 			reload_run(r, c, policy);
 	}
 	if (r->plug->config.on_policy)
-		r->plug->config.on_policy(r->plug->config.arg, r, policy);
+		r->plug->config.on_policy(r->plug->config.reading, r, policy);
 }
 
 int plug_reload_begin(struct plug *p, struct plug_reload **ret)
@@ -477,7 +477,7 @@ void plug_on_reload(struct plug_conn *c)
 
 	if (err == 0) {
 		c->asked = plug_reload_serial(c->plug);
-		err = config->on_reload(config->arg, c->asked);
+		err = config->on_reload(config->reading, c->asked);
 		if (err < 0)
 			plug_refuse(&why, "the policies cannot be read anew: %s: restart the service",
 				    strerror(-err));
