@@ -120,3 +120,16 @@ void clock_imf(int64_t wall_s, char out[CLOCK_IMF_SIZE])
 	put_digits(out + 20, s / 60 % 60, 2);
 	put_digits(out + 23, s % 60, 2);
 }
+
+const char *clock_imf_now(void)
+{
+	static _Thread_local char text[CLOCK_IMF_SIZE];
+	static _Thread_local int64_t written_s = -1;
+	int64_t now = clock_wall_s();
+
+	if (now != written_s) {
+		clock_imf(now, text);
+		written_s = now;
+	}
+	return text;
+}

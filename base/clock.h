@@ -20,6 +20,10 @@ void clock_rfc3339(int64_t wall_us, char out[CLOCK_RFC3339_SIZE]);
 #define CLOCK_IMF_SIZE		30
 void clock_imf(int64_t wall_s, char out[CLOCK_IMF_SIZE]);
 
+/* That of now, which this thread writes once a second; CLOCK_IMF_SIZE - 1
+ * characters, the same place each time. */
+const char *clock_imf_now(void);
+
 /* Tests: freeze all clocks at @ms (monotonic and since the epoch); -1: thaw. */
 void clock_test_set_ms(int64_t ms);
 

@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
 #include "proxy/conn_own.h"
 #include "proxy/refusal.h"
 #include "proxy/relay_pool.h"
@@ -39,6 +40,7 @@ static enum tell tell_http(struct conn *c)
 		.policy = rules_name(c->rules),
 		.run = c->s->run,
 		.rule = c->answer.rule,
+		.date = str_make(clock_imf_now(), CLOCK_IMF_SIZE - 1),
 		.head_only = str_starts(buf_str(&c->in), STR("HEAD ")),
 		.close = true,
 	};

@@ -94,6 +94,7 @@ void forward_refuse(struct forward *f, enum reason why, unsigned status)
 		.policy = f->policy,
 		.run = f->run,
 		.rule = x->rule[0] ? x->rule : NULL,
+		.date = str_make(clock_imf_now(), CLOCK_IMF_SIZE - 1),
 		.status = (uint16_t)status,
 		.head_only = str_eq(str_make(x->method, x->method_n),
 				    STR("HEAD")),
@@ -213,18 +214,16 @@ static bool pump_up(struct forward *f)
 static int pass_head(struct forward *f, bool keep_alive, bool websocket)
 {
 	struct forward_exchange *x = &f->x;
-	char date[CLOCK_IMF_SIZE] = "";
 	const struct rewrite_answer how = {
 		.minor = x->minor,
 		.framing = x->as_down,
 		.websocket = websocket,
 		.keep_alive = keep_alive,
-		.date = str_make(date, sizeof(date) - 1),
+		.date = str_make(clock_imf_now(), CLOCK_IMF_SIZE - 1),
 	};
 	size_t before = f->app.out.n;
 	int err;
 
-	clock_imf(clock_wall_s(), date);
 	err = rewrite_answer(&f->head, &how, &f->app.out);
 	x->bytes_down += f->app.out.n - before;
 	return err;

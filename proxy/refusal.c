@@ -142,6 +142,8 @@ static int add_head(struct buf *out, const struct refusal *r, size_t length)
 			     r->status ? r->status : info->http_status,
 			     info->word);
 
+	if (err == 0 && r->date.n)
+		err = buf_printf(out, "Date: %.*s\r\n", STR_ARG(r->date));
 	if (err == 0)
 		err = buf_add_str(out, STR("Proxy-Status: penstock"));
 	if (err == 0 && info->proxy_error)

@@ -20,6 +20,7 @@ struct refusal {
 	const char *policy;	/* name */
 	const char *run;
 	const char *rule;	/* deciding rule, or NULL */
+	struct str date;	/* of now (RFC 9110 6.6.1); empty: not said */
 	uint16_t status;	/* instead of the reason's own; 0: that one */
 	bool head_only;		/* answer to HEAD */
 	bool close;		/* say "Connection: close" */
@@ -27,8 +28,8 @@ struct refusal {
 
 /**
  * refusal_http() - A whole HTTP/1.1 answer: status line with the reason word
- *                  as phrase, Proxy-Status (RFC 9209), JSON body, lengths;
- *                  Retry-After for limits; never over 2 KiB
+ *                  as phrase, Date, Proxy-Status (RFC 9209), JSON body,
+ *                  lengths; Retry-After for limits; never over 2 KiB
  */
 NODISCARD int refusal_http(const struct refusal *r, struct buf *out);
 

@@ -105,11 +105,33 @@ static void the_date_of_http_is_written_in_full(void **state)
 	}
 }
 
+static void the_date_of_now_is_written_anew_when_its_second_is_over(
+	void **state)
+{
+	const char *now;
+
+	(void)state;
+	clock_test_set_ms(784111777000);
+	now = clock_imf_now();
+	assert_string_equal(now, "Sun, 06 Nov 1994 08:49:37 GMT");
+	clock_test_set_ms(784111777999);
+	assert_string_equal(clock_imf_now(), "Sun, 06 Nov 1994 08:49:37 GMT");
+	clock_test_set_ms(784111778000);
+	assert_ptr_equal(clock_imf_now(), now);
+	assert_string_equal(now, "Sun, 06 Nov 1994 08:49:38 GMT");
+	/* A clock that is set back is followed. */
+	clock_test_set_ms(0);
+	assert_string_equal(clock_imf_now(), "Thu, 01 Jan 1970 00:00:00 GMT");
+	clock_test_set_ms(-1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(time_is_written_as_rfc_3339_in_utc),
 		cmocka_unit_test(the_date_of_http_is_written_in_full),
+		cmocka_unit_test(
+			the_date_of_now_is_written_anew_when_its_second_is_over),
 		cmocka_unit_test(every_day_has_the_date_of_the_calendar),
 		cmocka_unit_test(time_that_has_no_text_is_bounded),
 		cmocka_unit_test(a_frozen_clock_stands_until_it_is_thawed),

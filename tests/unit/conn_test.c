@@ -39,6 +39,7 @@ static void expect_refusal(int fd, const char *status, const char *word)
 	assert_non_null(strstr(got, want));
 	assert_non_null(strstr(got, "Proxy-Status: penstock"));
 	assert_non_null(strstr(got, "\r\nConnection: close\r\n"));
+	assert_non_null(strstr(got, " GMT\r\n"));
 	assert_null(strstr(got, "200"));
 	close(fd);
 }

@@ -310,6 +310,7 @@ unsigned refusal_status(bool *ret_close)
 	assert_int_equal(http1_parse_answer(str_from(text), STR("GET"), h,
 					    &why), HTTP1_DONE);
 	assert_int_equal(strlen(text), h->bytes + h->length);
+	assert_non_null(strstr(text, "\r\nDate: Thu, 01 Jan 1970 00:"));
 	status = h->status;
 	*ret_close = !h->keep_alive;
 	mem_free(h);

@@ -118,6 +118,18 @@ static void tun_02_an_outage_is_not_a_denial(void **state)
 	assert_int_equal(head.status, 502);
 }
 
+static void an_answer_of_ours_has_the_date_that_it_is_given(void **state)
+{
+	struct refusal r = denied;
+
+	(void)state;
+	make(&r);
+	assert_field("date", NULL);
+	r.date = STR("Sun, 06 Nov 1994 08:49:37 GMT");
+	make(&r);
+	assert_field("date", "Sun, 06 Nov 1994 08:49:37 GMT");
+}
+
 static void a_limit_says_when_to_come_back(void **state)
 {
 	struct refusal r = denied;
@@ -168,6 +180,7 @@ static void whatever_the_host_is_the_answer_is_bounded_and_json(void **state)
 	(void)state;
 	for (int c = 0; c < 256; c++) {
 		memset(hostile, c, sizeof(hostile));
+		r.date = STR("Sun, 06 Nov 1994 08:49:37 GMT");
 		r.host = str_make(hostile, sizeof(hostile));
 		make(&r);
 		json_decref(body());
@@ -226,6 +239,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_denial_says_why_and_what_to_ask_for),
 		cmocka_unit_test(tun_02_an_outage_is_not_a_denial),
+		cmocka_unit_test(
+			an_answer_of_ours_has_the_date_that_it_is_given),
 		cmocka_unit_test(a_limit_says_when_to_come_back),
 		cmocka_unit_test(an_answer_to_head_has_no_body_but_its_length),
 		cmocka_unit_test(an_address_stands_in_brackets_before_its_port),
