@@ -220,7 +220,8 @@ static void http_record(void *arg, struct record *r)
 		r->host = host_name_str(&t.name);
 		r->dst.addr = (struct ip_addr){ .family = IP_NONE };
 	}
-	of_flow = r->dst.port == c->target.port &&
+	/* One that asked about the proxy has no target. */
+	of_flow = r->dst.port && r->dst.port == c->target.port &&
 		  (r->host.n ?
 		   str_eq(r->host, host_name_str(&c->target.name)) :
 		   ip_addr_eq(&r->dst.addr, &c->target.addr));

@@ -26,8 +26,9 @@
  *   EXCHANGE   DIAL       forward_exchange_step()  the kept one was dead
  *   EXCHANGE   HEAD       forward_next()        answered, both go on
  *   EXCHANGE   TUNNEL     forward_exchange_step()  101 that was asked for
- *   any        DRAIN      forward_refuse()      refused, framing is certain
- *   DRAIN      HEAD       forward_next()        the refused body is over
+ *   any        DRAIN      forward_drain()       answered by us, and its end
+ *                                               is certain
+ *   DRAIN      HEAD       forward_next()        the body that nobody wants is over
  *   any        FLUSH      forward_close_after_flush()
  *   FLUSH      LINGER     flush_step()          all is sent, FIN too
  *   any        ENDED      forward_end()

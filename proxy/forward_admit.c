@@ -16,6 +16,8 @@
 #define HTTP_PORT	80
 /* So many of us in one Via are no chain of proxies. */
 #define HOPS_MAX	8
+/* Of Max-Forwards: a chain of so many hops has no end. */
+#define FORWARDS_MAX	255
 
 /* --- where it goes ---------------------------------------------------------- */
 
@@ -83,12 +85,28 @@ static enum reason check_repeated(const struct http1_target *t,
 					   REASON_HOST_MISMATCH;
 }
 
+/* About the proxy itself (RFC 9110 9.3.7).  Whoever may be meant by its Host
+ * is not asked, but a Host that nobody can have is a fault of any request. */
+static enum reason where_hostless(struct forward *f)
+{
+	struct host_name name;
+	struct ip_addr addr;
+	uint16_t port;
+
+	f->x.final = f->x.hostless = true;
+	if (f->head.host.n == 0 ||
+	    authority_parse(f->head.host, HTTP_PORT, &name, &addr, &port) !=
+	    HOST_BAD)
+		return REASON_ALLOWED;
+	return REASON_AUTHORITY_INVALID;
+}
+
 static enum reason where_explicit(struct forward *f,
 				  const struct http1_target *t,
 				  unsigned *ret_status)
 {
 	if (t->form == HTTP1_ASTERISK_FORM)
-		return REASON_METHOD_NOT_SUPPORTED;
+		return where_hostless(f);
 	if (t->form != HTTP1_ABSOLUTE_FORM || t->https)
 		return REASON_REQUEST_MALFORMED;
 	f->x.target = target_of(t);
@@ -185,11 +203,27 @@ static void copy_mismatch(struct forward_exchange *x,
 		memcpy(x->http_host, h->host.p, x->http_host_n);
 }
 
-/* RFC 9110 7.6.2: for OPTIONS and TRACE; 0 is for whoever has it. */
-static enum reason hops(const struct http1_head *h, int *ret_left)
+/* 1*DIGIT; what is more than we count to is as much as we count to. */
+static bool hops_parse(struct str s, int *ret)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < s.n; i++) {
+		if (!ascii_is_digit(s.p[i]))
+			return false;
+		n = MIN(n * 10 + (s.p[i] - '0'), FORWARDS_MAX);
+	}
+	*ret = n;
+	return s.n > 0;
+}
+
+/* RFC 9110 7.6.2, for OPTIONS and TRACE.  @ret_left: to be said to the next
+ * hop, -1: nothing. */
+static enum reason hops(const struct http1_head *h, int *ret_left,
+			bool *ret_final)
 {
 	const struct http1_field *f = NULL;
-	unsigned long n;
+	int n;
 
 	*ret_left = -1;
 	if (!str_eq(h->method, STR("OPTIONS")) &&
@@ -204,11 +238,11 @@ static enum reason hops(const struct http1_head *h, int *ret_left)
 	}
 	if (!f)
 		return REASON_ALLOWED;
-	if (str_to_uint(f->value, 255, &n) < 0)
+	if (!hops_parse(f->value, &n))
 		return REASON_REQUEST_MALFORMED;
 	if (n == 0)
-		return REASON_METHOD_NOT_SUPPORTED;
-	*ret_left = (int)n - 1;
+		*ret_final = true;
+	*ret_left = n - 1;
 	return REASON_ALLOWED;
 }
 
@@ -272,7 +306,8 @@ static bool is_loop(const struct http1_head *h)
 }
 
 /* What cannot be sent on whoever it is for. */
-static enum reason check_semantics(const struct http1_head *h, int *ret_left)
+static enum reason check_semantics(const struct http1_head *h, int *ret_left,
+				   bool *ret_final)
 {
 	if (h->expect_other)
 		return REASON_EXPECTATION_FAILED;
@@ -281,7 +316,7 @@ static enum reason check_semantics(const struct http1_head *h, int *ret_left)
 		return REASON_REQUEST_MALFORMED;
 	if (is_loop(h))
 		return REASON_PROXY_LOOP;
-	return hops(h, ret_left);
+	return hops(h, ret_left, ret_final);
 }
 
 /* RFC 9110 9.3.1, 9.3.2 and 9.3.5 give content no meaning here: an origin that
@@ -341,15 +376,42 @@ static enum reason judge(struct forward *f, struct str path)
 	return REASON_ALLOWED;
 }
 
-/* May it go, and as what bytes?  Those are left in f->request. */
+/* As what bytes it goes; they are left in f->request. */
+static enum reason write_request(struct forward *f, struct str path,
+				 int max_forwards)
+{
+	struct forward_exchange *x = &f->x;
+	struct rewrite_request how = {
+		.path = path, .max_forwards = max_forwards,
+	};
+	char authority[FORWARD_HOST_SIZE];
+	int n = forward_authority(x, authority);
+
+	if (n < 0)
+		return REASON_INTERNAL_ERROR;
+	x->websocket = websocket_asked(&f->head, x->accept);
+	x->last = is_odd_body(&f->head);
+	/* An origin that answered and left the body unread will take it for a
+	 * request: its answer must not become somebody else's. */
+	x->binds = f->head.framing != HTTP1_NO_BODY ||
+		   binds_connection(&f->head);
+	how.host = str_make(authority, (size_t)n);
+	how.websocket = x->websocket;
+	how.expect = x->expect;
+	how.close = x->last || (!x->keep_alive && !f->outlives);
+	buf_reset(&f->request);
+	if (rewrite_request(&f->head, &how, &f->request) < 0)
+		return REASON_MEMORY_EXCEEDED;
+	return REASON_ALLOWED;
+}
+
+/* May it go, and as what; or be answered here, with what? */
 static enum reason judge_request(struct forward *f, unsigned *ret_status)
 {
 	struct forward_exchange *x = &f->x;
-	struct rewrite_request how = { 0 };
-	char authority[FORWARD_HOST_SIZE];
 	struct http1_target t;
 	enum reason why;
-	int n;
+	int left = -1;
 
 	if (!http1_parse_target(&f->head, &t, &why))
 		return why;
@@ -364,29 +426,13 @@ static enum reason judge_request(struct forward *f, unsigned *ret_status)
 	if (why == REASON_HOST_MISMATCH)
 		copy_mismatch(x, &f->head);
 	if (why == REASON_ALLOWED)
-		why = check_semantics(&f->head, &how.max_forwards);
-	if (why == REASON_ALLOWED)
+		why = check_semantics(&f->head, &left, &x->final);
+	if (why == REASON_ALLOWED && !x->hostless)
 		why = judge(f, t.path);
 	if (why != REASON_ALLOWED)
 		return why;
-	n = forward_authority(x, authority);
-	if (n < 0)
-		return REASON_INTERNAL_ERROR;
-	x->websocket = websocket_asked(&f->head, x->accept);
-	x->last = is_odd_body(&f->head);
-	/* An origin that answered and left the body unread will take it for a
-	 * request: its answer must not become somebody else's. */
-	x->binds = f->head.framing != HTTP1_NO_BODY ||
-		   binds_connection(&f->head);
-	how.path = t.path;
-	how.host = str_make(authority, (size_t)n);
-	how.websocket = x->websocket;
-	how.expect = x->expect;
-	how.close = x->last || (!x->keep_alive && !f->outlives);
-	buf_reset(&f->request);
-	if (rewrite_request(&f->head, &how, &f->request) < 0)
-		return REASON_MEMORY_EXCEEDED;
-	return REASON_ALLOWED;
+	return x->final ? forward_final_answer(f) :
+			  write_request(f, t.path, left);
 }
 
 void forward_admit(struct forward *f)
@@ -399,6 +445,10 @@ void forward_admit(struct forward *f)
 	forward_half_consume(&f->app, f->head.bytes);
 	if (why != REASON_ALLOWED) {
 		forward_refuse(f, why, status);
+		return;
+	}
+	if (f->x.final) {
+		forward_final_over(f);
 		return;
 	}
 	if (f->net.fd >= 0 && !forward_half_silent(&f->net))

@@ -44,8 +44,7 @@ void forward_record(struct forward *f, enum record_act act, enum reason why)
 	f->ops->record(f->arg, &r);
 }
 
-/* The exchange ended as it should. */
-static void record_answered(struct forward *f)
+void forward_record_answered(struct forward *f)
 {
 	if (f->x.would_deny)
 		forward_record(f, RECORD_WOULD_DENY, f->x.observed);
@@ -70,17 +69,26 @@ static enum record_act act_of(enum reason why)
 	return RECORD_ERROR;
 }
 
-/* May the connection go on behind a refusal?  Only where it is certain which
- * byte begins the next request; a client that waits for 100 may send its body
- * or not.  Whoever sent a malformed or contradictory request (400) is not
- * believed about where it ends either. */
-static bool may_go_on(const struct forward_exchange *x)
+/* Only where it is certain which byte begins the next request; a client that
+ * waits for 100 may send its body or not.  Whoever sent a malformed or
+ * contradictory request (400) is not believed about where it ends either. */
+bool forward_may_go_on(const struct forward_exchange *x)
 {
 	if (x->status == 400 || !x->framed || !x->keep_alive || x->minor == 0)
 		return false;
 	if (http1_body_over(&x->up))
 		return true;
 	return !x->expect && x->up.left <= FORWARD_DRAIN_MAX;
+}
+
+void forward_drain(struct forward *f, enum reason why, bool close)
+{
+	if (close) {
+		forward_close_after_flush(f, why, false);
+		return;
+	}
+	f->end_why = why;
+	forward_set_state(f, FORWARD_DRAIN);
 }
 
 void forward_refuse(struct forward *f, enum reason why, unsigned status)
@@ -101,18 +109,13 @@ void forward_refuse(struct forward *f, enum reason why, unsigned status)
 	};
 
 	x->status = status ? status : reason_info(r.reason)->http_status;
-	r.close = !may_go_on(x);
+	r.close = !forward_may_go_on(x);
 	forward_record(f, act_of(why), why);
 	if (refusal_http(&r, &f->app.out) < 0) {
 		forward_end(f, REASON_MEMORY_EXCEEDED, true);
 		return;
 	}
-	if (r.close) {
-		forward_close_after_flush(f, why, false);
-		return;
-	}
-	f->end_why = why;
-	forward_set_state(f, FORWARD_DRAIN);
+	forward_drain(f, why, r.close);
 }
 
 void forward_refuse_head(struct forward *f, enum reason why)
@@ -244,7 +247,7 @@ static void become_tunnel(struct forward *f)
 		forward_end(f, REASON_MEMORY_EXCEEDED, true);
 		return;
 	}
-	record_answered(f);
+	forward_record_answered(f);
 	forward_set_state(f, FORWARD_TUNNEL);
 }
 
@@ -344,7 +347,7 @@ static void exchange_over(struct forward *f)
 	bool net_ok = up_over && f->net_keep && !f->net.eof && !f->net.deaf &&
 		      f->net.in.n == 0 && f->net.out.n == 0;
 
-	record_answered(f);
+	forward_record_answered(f);
 	f->net_whole = net_ok;
 	if (!net_ok)
 		forward_net_close(f, f->net.eof ? REASON_ORIGIN_CLOSED :

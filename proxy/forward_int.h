@@ -4,7 +4,8 @@
  *
  * forward.c has the states and the events; forward_half.c a socket with its
  * buffers; forward_net.c the one to the origin; forward_admit.c the judgement of
- * a request; forward_exchange.c its refusal, its answer and its record.
+ * a request; forward_exchange.c its refusal, its answer and its record;
+ * forward_final.c what is answered here.
  */
 #ifndef PROXY_FORWARD_INT_H
 #define PROXY_FORWARD_INT_H
@@ -33,7 +34,7 @@ enum forward_state {
 	FORWARD_HEAD,		/* a request head is awaited */
 	FORWARD_DIAL,		/* its destination is being dialled */
 	FORWARD_EXCHANGE,	/* it is with the origin */
-	FORWARD_DRAIN,		/* refused: its body is thrown away */
+	FORWARD_DRAIN,		/* answered by us: its body is thrown away */
 	FORWARD_FLUSH,		/* the last bytes go to app */
 	FORWARD_LINGER,		/* app was told that no more comes */
 	FORWARD_TUNNEL,		/* handed over */
@@ -73,6 +74,8 @@ struct forward_exchange {
 	bool goes_on;		/* it was told that it may */
 	bool expect;
 	bool websocket;
+	bool final;		/* it goes no further: the answer is ours */
+	bool hostless;		/* it asks about the proxy, and has no target */
 	bool last;		/* no other request goes to net behind it */
 	bool binds;		/* net is its client's own from here on */
 	bool answered;		/* the final head went to app */
@@ -220,6 +223,10 @@ void forward_host_text(struct forward_exchange *x);
 void forward_refuse_head(struct forward *f, enum reason why);
 /* Refuse the request that was admitted; no answer has begun. */
 void forward_refuse(struct forward *f, enum reason why, unsigned status);
+/* It has its answer: read what is left of its body, then go on, or @close. */
+void forward_drain(struct forward *f, enum reason why, bool close);
+/* May the connection go on behind an answer of ours? */
+bool forward_may_go_on(const struct forward_exchange *x);
 /* Put the request on the wire of the net half. */
 void forward_send(struct forward *f);
 /* Move what can be moved of an exchange; true: something changed. */
@@ -228,5 +235,14 @@ bool forward_exchange_step(struct forward *f);
 void forward_exchange_revoke(struct forward *f, enum reason why);
 /* Post the record of the request in flight, if there is one. */
 void forward_record(struct forward *f, enum record_act act, enum reason why);
+/* It ended as it should. */
+void forward_record_answered(struct forward *f);
+
+/* --- forward_final.c ---------------------------------------------------------- */
+
+/* Answer f->head, whose final recipient we are; ALLOWED, or why it cannot be. */
+enum reason forward_final_answer(struct forward *f);
+/* Behind that, when the head was taken off the input. */
+void forward_final_over(struct forward *f);
 
 #endif /* PROXY_FORWARD_INT_H */

@@ -83,7 +83,8 @@ sbin_PROGRAMS += %D%/penstockd
 # The parsers and the HTTP engine.
 %C%_libproxy_a_SOURCES += \
 	%D%/forward.c %D%/forward.h \
-	%D%/forward_admit.c %D%/forward_exchange.c %D%/forward_half.c \
+	%D%/forward_admit.c %D%/forward_exchange.c %D%/forward_final.c \
+	%D%/forward_half.c \
 	%D%/forward_int.h %D%/forward_limits.c %D%/forward_net.c \
 	%D%/rewrite.c %D%/rewrite.h \
 	%D%/parent_msg.c %D%/parent_msg.h \

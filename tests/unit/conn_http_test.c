@@ -103,6 +103,37 @@ static void a_refused_request_has_words_and_one_record(void **state)
 	close(door);
 }
 
+static void what_is_answered_here_is_judged_by_its_method_too(void **state)
+{
+	int client = kit_explicit();
+
+	(void)state;
+	kit_set_policy("[policy]\nname = tests\n[allow web]\n"
+		       "hosts = api.example.org\nmethods = TRACE\n"
+		       "reason = r\n");
+	lab_send(BASE, client, STR(
+		"OPTIONS http://api.example.org/ HTTP/1.1\r\n"
+		"Host: api.example.org\r\nMax-Forwards: 0\r\n\r\n"));
+	expect_refusal(client, "403", "method_not_allowed");
+	kit_expect_record(0, RECORD_HTTP, RECORD_DENY,
+			  REASON_METHOD_NOT_ALLOWED, "api.example.org");
+	lab_send(BASE, client, STR(
+		"TRACE http://api.example.org/ HTTP/1.1\r\n"
+		"Host: api.example.org\r\nMax-Forwards: 0\r\n\r\n"));
+	kit_expect_head(client, "Content-Type: message/http\r\n");
+	kit_expect_record(1, RECORD_HTTP, RECORD_ALLOW, REASON_ALLOWED,
+			  "api.example.org");
+	kit_expect_head(client, "TRACE http://api.example.org/ HTTP/1.1\r\n");
+	/* About us, not about the host that a program thinks it asks. */
+	lab_send(BASE, client, STR("OPTIONS * HTTP/1.1\r\n"
+				   "Host: evil.example.net\r\n\r\n"));
+	kit_expect_head(client, "OPTIONS, TRACE, CONNECT\r\n");
+	kit_expect_record(2, RECORD_HTTP, RECORD_ALLOW, REASON_ALLOWED, "");
+	assert_int_equal(kit_record(2)->dst.port, 0);
+	assert_int_equal(kit_records(), 3);
+	close(client);
+}
+
 static void a_connection_without_a_request_is_recorded_LOG_07(void **state)
 {
 	int client = kit_transparent(kit_synthetic("api.example.org"), 80);
@@ -289,6 +320,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		http_unit(a_request_by_absolute_form_is_a_flow_of_its_own),
 		http_unit(a_refused_request_has_words_and_one_record),
+		http_unit(what_is_answered_here_is_judged_by_its_method_too),
 		http_unit(a_connection_without_a_request_is_recorded_LOG_07),
 		http_unit(each_request_of_a_named_flow_is_judged_by_its_host),
 		http_unit(

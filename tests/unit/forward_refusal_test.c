@@ -74,7 +74,6 @@ static void http_29_each_form_has_its_answer_at_the_explicit_door(void **state)
 {
 	static const struct { const char *line; unsigned status; } cases[] = {
 		{ "GET / HTTP/1.1", 400 },
-		{ "OPTIONS * HTTP/1.1", 501 },
 		{ "GET https://a.example.com/ HTTP/1.1", 400 },
 		{ "GET ftp://a.example.com/ HTTP/1.1", 400 },
 		{ "connect a.example.com:443 HTTP/1.1", 400 },
@@ -105,21 +104,6 @@ static void a_connect_between_requests_ends_the_connection(void **state)
 	start_with("CONNECT a.example.com:443 HTTP/1.1\r\n"
 		   "Host: a.example.com:443\r\n\r\n\x16\x03\x01");
 	expect_refusal(501, true);
-}
-
-static void max_forwards_is_counted_down_and_ends_here_at_0(void **state)
-{
-	(void)state;
-	pin(FORWARD_PINNED, "a.example.com", 80);
-	start_with("TRACE / HTTP/1.1\r\n" H "Max-Forwards: 0\r\n\r\n");
-	expect_refusal(501, false);
-	say(t.app, "OPTIONS * HTTP/1.1\r\n" H "Max-Forwards: 3\r\n\r\n");
-	expect(t.origin[0], "OPTIONS * HTTP/1.1\r\n" H "Max-Forwards: 2\r\n"
-	       VIA "\r\n");
-	say(t.origin[0], OK_2);
-	hear(t.app);
-	say(t.app, "OPTIONS * HTTP/1.1\r\n" H "Max-Forwards: x\r\n\r\n");
-	expect_refusal(400, true);
 }
 
 static void observed_requests_pass_and_say_so(void **state)
@@ -394,7 +378,6 @@ int main(void)
 		T(without_a_known_name_host_says_where),
 		T(http_29_each_form_has_its_answer_at_the_explicit_door),
 		T(a_connect_between_requests_ends_the_connection),
-		T(max_forwards_is_counted_down_and_ends_here_at_0),
 		T(observed_requests_pass_and_say_so),
 		T(a_refused_body_is_drained_and_the_next_request_read),
 		T(a_refused_body_without_bound_ends_the_connection),
