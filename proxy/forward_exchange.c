@@ -361,10 +361,19 @@ static void exchange_over(struct forward *f)
 /* No more comes from net, and all that came was taken. */
 static void answer_ended(struct forward *f)
 {
-	if (http1_body_may_end(&f->x.down) && !f->net.broken)
-		exchange_over(f);
-	else
+	struct forward_exchange *x = &f->x;
+	size_t before = f->app.out.n;
+
+	if (!http1_body_may_end(&x->down) || f->net.broken) {
 		abort_answer(f, REASON_ORIGIN_TRUNCATED);
+		return;
+	}
+	if (rewrite_body_end(&x->down, x->as_down, &f->app.out) < 0) {
+		abort_answer(f, REASON_MEMORY_EXCEEDED);
+		return;
+	}
+	x->bytes_down += f->app.out.n - before;
+	exchange_over(f);
 }
 
 static bool pump_down(struct forward *f)

@@ -10,6 +10,9 @@
 
 #include <errno.h>
 
+/* What a chunk that is made here takes beside its data: size, two line ends. */
+#define CHUNK_ROOM	32
+
 enum fate {
 	FATE_PASS,
 	FATE_DROP,		/* of this connection only */
@@ -198,10 +201,18 @@ int rewrite_hop(struct str head, struct str authority, struct str basic,
 
 /* --- answers ---------------------------------------------------------------- */
 
+/*
+ * An end of the stream can be the end of the answer or that of a connection
+ * which died; who understands chunks is told which (RFC 9112 8), and keeps its
+ * connection.  Nothing of a 205 can be missing, and there are clients that do
+ * not look for a chunk behind one.
+ */
 enum http1_framing rewrite_framing(const struct http1_head *h, uint8_t minor)
 {
 	if (h->framing == HTTP1_CHUNKED && minor == 0)
 		return HTTP1_UNTIL_CLOSE;
+	if (h->framing == HTTP1_UNTIL_CLOSE && minor > 0 && h->status != 205)
+		return HTTP1_CHUNKED;
 	return h->framing;
 }
 
@@ -241,6 +252,15 @@ static int answer_field(const struct http1_head *h,
 	return 0;
 }
 
+/* The framing that is ours, and for which the origin said nothing. */
+static int answer_coding(const struct http1_head *h,
+			 const struct rewrite_answer *how, struct buf *out)
+{
+	if (h->framing != HTTP1_UNTIL_CLOSE || how->framing != HTTP1_CHUNKED)
+		return 0;
+	return add_field(out, STR("Transfer-Encoding"), STR("chunked"));
+}
+
 static int answer_connection(const struct http1_head *h,
 			     const struct rewrite_answer *how,
 			     struct buf *out)
@@ -275,6 +295,8 @@ int rewrite_answer(const struct http1_head *h,
 		err = buf_add_str(out, STR("\r\n"));
 	for (size_t i = 0; i < h->nfields && err == 0; i++)
 		err = answer_field(h, &h->field[i], how, out);
+	if (err == 0)
+		err = answer_coding(h, how, out);
 	if (err == 0)
 		err = answer_date(h, how, out);
 	if (err == 0)
@@ -339,11 +361,29 @@ static int add_chunked(struct buf *out, const struct http1_piece *p)
 	return 0;
 }
 
+/* A piece of a body that has no chunks of its own. */
+static int add_as_chunk(struct buf *out, struct str data)
+{
+	int err = buf_printf(out, "%zx\r\n", data.n);
+
+	if (err == 0)
+		err = buf_add_str(out, data);
+	return err < 0 ? err : buf_add_str(out, STR("\r\n"));
+}
+
+/* Does the outgoing body get chunks that the incoming one has not? */
+static bool makes_chunks(const struct http1_body *b, enum http1_framing as)
+{
+	return b->framing == HTTP1_UNTIL_CLOSE && as == HTTP1_CHUNKED;
+}
+
 static int add_piece(struct buf *out, const struct http1_piece *p,
-		     enum http1_framing as)
+		     const struct http1_body *b, enum http1_framing as)
 {
 	if (!out)
 		return 0;
+	if (makes_chunks(b, as))
+		return add_as_chunk(out, p->data);
 	if (as == HTTP1_CHUNKED)
 		return add_chunked(out, p);
 	return p->kind == HTTP1_PIECE_DATA ? buf_add_str(out, p->data) : 0;
@@ -362,14 +402,23 @@ enum http1_result rewrite_body(struct http1_body *b, struct str in,
 			if (out->n + REWRITE_ROOM_MIN > limit)
 				return HTTP1_MORE;
 			room = limit - out->n;
+			if (makes_chunks(b, as))
+				room -= CHUNK_ROOM;
 		}
 		http1_body_next(b, str_make(in.p + *ret_used,
 					    MIN(left, room)), &p);
 		if (p.kind == HTTP1_PIECE_NONE)
 			return HTTP1_MORE;
 		*ret_used += p.used;
-		if (p.kind == HTTP1_PIECE_BAD || add_piece(out, &p, as) < 0)
+		if (p.kind == HTTP1_PIECE_BAD || add_piece(out, &p, b, as) < 0)
 			return HTTP1_BAD;
 	}
 	return HTTP1_DONE;
+}
+
+int rewrite_body_end(const struct http1_body *b, enum http1_framing as,
+		     struct buf *out)
+{
+	REQUIRE(http1_body_may_end(b));
+	return makes_chunks(b, as) ? buf_add_str(out, STR("0\r\n\r\n")) : 0;
 }

@@ -65,7 +65,8 @@ NODISCARD int rewrite_answer(const struct http1_head *h,
  * rewrite_body() - Move what there is of a body from @in to @out
  * @b:		state of the incoming body
  * @as:		framing of the outgoing one: HTTP1_CHUNKED keeps chunks and
- *		permitted trailers, anything else only the data
+ *		permitted trailers, or makes chunks of a body that ends with
+ *		its stream; anything else keeps only the data
  * @out:	NULL: the body is thrown away
  * @limit:	stop when @out holds so many bytes
  * @ret_used:	bytes taken from @in; the caller consumes them
@@ -76,6 +77,16 @@ NODISCARD int rewrite_answer(const struct http1_head *h,
 enum http1_result rewrite_body(struct http1_body *b, struct str in,
 			       enum http1_framing as, struct buf *out,
 			       size_t limit, size_t *ret_used);
+
+/**
+ * rewrite_body_end() - What is still to be said when the stream ended in order
+ *
+ * Where it did not, nothing may be: that there is no last chunk tells of it.
+ * @b:	may end here
+ * Return: 0, -ENOSPC or -ENOMEM
+ */
+NODISCARD int rewrite_body_end(const struct http1_body *b,
+			       enum http1_framing as, struct buf *out);
 
 /* May this field stand behind a body (RFC 9110 6.5.1)? */
 bool rewrite_trailer_passes(struct str name);

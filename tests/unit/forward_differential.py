@@ -8,7 +8,8 @@ framing, targets against Host) are put together at random, always in the same
 way, and said to the engine by a client, or by an origin as an answer. Then
 
   what origins were sent     must be, for h11 and for http_parser, exactly the
-                             requests that have a record, no more and no rest;
+                             requests that have a record, no more and no rest,
+                             but for those that the engine answered itself;
   what the client was sent   must be, for both, exactly the answers that have a
                              record, and one that was cut must not look whole.
 
@@ -94,7 +95,7 @@ OTHERS = [
     b"Connection: Transfer-Encoding, Host", b"Connection: X-A", b"X-A: 1", b"Cookie: a=b",
     b"Expect: 100-continue", b"Expect: 200-ok", b"TE: trailers", b"Trailer: X",
     b"Upgrade: websocket", b"Upgrade: h2c", b"HTTP2-Settings: x", b"Proxy-Connection: close",
-    b"Keep-Alive: 5", b"X:", b"X: \xff", b"X: a\x0bb", b"Max-Forwards: 3",
+    b"Keep-Alive: 5", b"X:", b"X: \xff", b"X: a\x0bb", b"Max-Forwards: 3", b"Max-Forwards: 0",
     b"Transfer_Encoding: chunked", b"Content_Length: 5", b"Via: 1.1 x", b"A" * 300 + b": y",
 ]
 STATUS = [b"HTTP/1.1 200 OK"] * 8 + [

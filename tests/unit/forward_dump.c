@@ -8,7 +8,8 @@
  * good answer to whatever comes.  Later origins always do.
  *
  * Standard output: a line of words for each case:
- *	R:ACT:REASON:METHOD:PATH:STATUS		a record, PATH in hex
+ *	R:ACT:REASON:METHOD:PATH:STATUS		a record, PATH in hex; ACT is
+ *						"own" where nobody else was asked
  *	N:HEX					what one origin was sent
  *	A:HEX					what the client was sent
  *	E:END					fin, reset, or tunnel
@@ -134,11 +135,11 @@ static bool op_net_idle(void *arg, int net, uint64_t up, uint64_t down)
 	return false;
 }
 
-static const char *act_word(enum record_act act)
+static const char *act_word(const struct record *r)
 {
-	switch (act) {
+	switch (r->act) {
 	case RECORD_ALLOW:
-		return "allow";
+		return r->bytes_up ? "allow" : "own";
 	case RECORD_DENY:
 		return "deny";
 	case RECORD_ACT_NONE:
@@ -152,7 +153,7 @@ static const char *act_word(enum record_act act)
 static void op_record(void *arg, struct record *r)
 {
 	(void)arg;
-	printf("R:%s:%s:%.*s:", act_word(r->act),
+	printf("R:%s:%s:%.*s:", act_word(r),
 	       reason_word(r->reason), STR_ARG(r->method));
 	print_hex(r->path);
 	printf(":%d ", r->status);

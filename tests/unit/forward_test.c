@@ -272,22 +272,6 @@ static void a_1_0_client_is_closed_behind_its_answer(void **state)
 	expect_end(t.app);
 }
 
-static void an_answer_until_the_close_ends_with_the_close(void **state)
-{
-	(void)state;
-	start_with("GET http://a.example.com/ HTTP/1.1\r\n" H "\r\n");
-	hear(t.origin[0]);
-	say(t.origin[0], "HTTP/1.1 200 OK\r\n\r\nall of it");
-	expect(t.app, "HTTP/1.1 200 OK\r\n" VIA "Connection: close\r\n\r\n"
-	       "all of it");
-	close_fd(&t.origin[0]);
-	turn();
-	expect_end(t.app);
-	expect_notes("dial a.example.com:80\n"
-		     "allow allowed GET a.example.com:80 / 200\n"
-		     "net origin_closed\n");
-}
-
 static void tun_18_bytes_are_passed_as_they_come(void **state)
 {
 	(void)state;
@@ -553,7 +537,6 @@ int main(void)
 		T(http_32_trailers_pass_but_for_those_that_must_not),
 		T(a_1_0_client_gets_chunks_as_plain_bytes),
 		T(a_1_0_client_is_closed_behind_its_answer),
-		T(an_answer_until_the_close_ends_with_the_close),
 		T(tun_18_bytes_are_passed_as_they_come),
 		T(http_25_every_request_of_a_connection_is_judged),
 		T(tun_21_twenty_requests_use_one_connection),

@@ -42,7 +42,8 @@ TESTS += %D%/socks_test
 	$(RULES_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
 
 forward_tests = %D%/forward_test %D%/forward_refusal_test %D%/forward_end_test \
-	%D%/forward_strict_test %D%/forward_final_test
+	%D%/forward_strict_test %D%/forward_final_test \
+	%D%/forward_close_test
 FORWARD_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(EVENT_CFLAGS)
 FORWARD_LDADD = proxy/libproxy.a rules/librules.a base/libbase.a \
 	$(EVENT_LIBS) $(RULES_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
@@ -58,6 +59,9 @@ TESTS += $(forward_tests)
 %C%_forward_final_test_SOURCES = %D%/forward_final_test.c $(FORWARD_KIT)
 %C%_forward_final_test_CPPFLAGS = $(FORWARD_CPPFLAGS)
 %C%_forward_final_test_LDADD = $(FORWARD_LDADD)
+%C%_forward_close_test_SOURCES = %D%/forward_close_test.c $(FORWARD_KIT)
+%C%_forward_close_test_CPPFLAGS = $(FORWARD_CPPFLAGS)
+%C%_forward_close_test_LDADD = $(FORWARD_LDADD)
 %C%_forward_strict_test_SOURCES = %D%/forward_strict_test.c $(FORWARD_KIT)
 %C%_forward_strict_test_CPPFLAGS = $(FORWARD_CPPFLAGS)
 %C%_forward_strict_test_LDADD = $(FORWARD_LDADD)
