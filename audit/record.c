@@ -215,7 +215,7 @@ static_assert(6 * (POLICY_MAX + WORD_MAX + RUN_MAX + LABEL_MAX) + 100 <=
 void record_labels_render(struct record_labels *labels,
 			  char out[RECORD_LABELS_MAX + 1])
 {
-	struct buf text = { out, 0, RECORD_LABELS_MAX, RECORD_LABELS_MAX };
+	struct buf text = { out, 0, RECORD_LABELS_MAX, RECORD_LABELS_MAX, NULL };
 	struct line l = { .limit = &limits[0] };
 	int err;
 
@@ -377,7 +377,7 @@ int record_render(const struct record *r, const struct record_labels *labels,
 		  uint64_t seq, int64_t wall_us, struct buf *out)
 {
 	char room[RECORD_LINE_MAX + 1];	/* a buf wants room for a NUL */
-	struct buf line = { room, 0, RECORD_LINE_MAX, RECORD_LINE_MAX };
+	struct buf line = { room, 0, RECORD_LINE_MAX, RECORD_LINE_MAX, NULL };
 	int err = -ENOSPC;
 	size_t i;
 

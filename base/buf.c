@@ -12,12 +12,14 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "base/mem_account.h"
 
 #define BUF_FIRST	64	/* smallest capacity that is allocated */
 
 void buf_done(struct buf *b)
 {
 	mem_free(b->p);
+	mem_account_give(b->owner, b->cap);
 	b->p = NULL;
 	b->n = 0;
 	b->cap = 0;
@@ -35,6 +37,7 @@ static int buf_set_cap(struct buf *b, size_t need)
 	p = mem_grow(b->p, cap + 1, 1);
 	if (!p)
 		return -ENOMEM;
+	mem_account_owe(b->owner, cap - b->cap);
 	b->p = p;
 	b->cap = cap;
 	return 0;

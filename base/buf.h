@@ -4,7 +4,8 @@
  *
  * A buf grows by doubling up to the maximum given at its start and then says
  * -ENOSPC; it never moves past it.  After a failed append its contents are as
- * before the call.  A zeroed struct with @max set is a valid empty buf.
+ * before the call.  A zeroed struct with @max set is a valid empty buf.  What one
+ * holds for somebody is owed by their account, if it has one.
  */
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
@@ -14,14 +15,19 @@
 #include "base/compiler.h"
 #include "base/str.h"
 
+struct mem_account;
+
 struct buf {
 	char *p;
 	size_t n;	/* bytes in use */
 	size_t cap;
 	size_t max;
+	struct mem_account *owner;	/* outlives it; or NULL */
 };
 
-#define BUF_INIT(max_bytes)	((struct buf){ NULL, 0, 0, (max_bytes) })
+#define BUF_FOR(max_bytes, owner)	\
+	((struct buf){ NULL, 0, 0, (max_bytes), (owner) })
+#define BUF_INIT(max_bytes)		BUF_FOR(max_bytes, NULL)
 
 void buf_done(struct buf *b);			/* frees; reusable after */
 static inline void buf_reset(struct buf *b) { b->n = 0; }

@@ -16,6 +16,7 @@ noinst_LIBRARIES += %D%/libbase.a
 	%D%/list.h \
 	%D%/log.c %D%/log.h \
 	%D%/mem.c %D%/mem.h \
+	%D%/mem_account.c %D%/mem_account.h \
 	%D%/reason.c %D%/reason.h \
 	%D%/seccomp.c %D%/seccomp.h \
 	%D%/str.c %D%/str.h \

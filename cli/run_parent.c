@@ -239,7 +239,7 @@ static int put_env(struct run_parent *p)
 static int take_env(struct run_parent *p, const char *name, const char *value)
 {
 	char room[LOGIN_MAX + 1];
-	struct buf login = { room, 0, sizeof(room), LOGIN_MAX };
+	struct buf login = { room, 0, sizeof(room), LOGIN_MAX, NULL };
 	const char *wrong = run_parent_url(str_from(value), &p->url, &login);
 	int err = 0;
 

@@ -185,7 +185,7 @@ static bool is_clean(struct str login)
 int parent_set_login(struct parent *p, struct str login, const char **why)
 {
 	char room[2 * (2 * PARENT_LOGIN_MAX + 2)];
-	struct buf basic = { room, 0, sizeof(room), sizeof(room) };
+	struct buf basic = { room, 0, sizeof(room), sizeof(room), NULL };
 	size_t colon = str_chr(login, ':');
 	struct str password;
 	int err;
@@ -218,7 +218,7 @@ int parent_read_login(struct parent *p, const char *path,
 	CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC |
 					 O_NONBLOCK | O_NOCTTY);
 	char room[LOGIN_FILE_MAX + 1];
-	struct buf text = { room, 0, sizeof(room), LOGIN_FILE_MAX };
+	struct buf text = { room, 0, sizeof(room), LOGIN_FILE_MAX, NULL };
 	struct str rest, line = STR_NONE;
 	const char *words = "cannot be read";
 	struct stat st;

@@ -80,7 +80,7 @@ static void conn_count(struct dns_conn *c)
 /* Give back room of which little is in use. */
 static void trim(struct buf *b)
 {
-	struct buf less = BUF_INIT(b->max);
+	struct buf less = BUF_FOR(b->max, b->owner);
 
 	if (b->cap <= CONN_KEPT || b->n > b->cap / 4 ||
 	    buf_add(&less, b->p, b->n) != 0)

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	char room[PARENT_SAY_MAX + 1];
-	struct buf out = { room, 0, sizeof(room), PARENT_SAY_MAX };
+	struct buf out = { room, 0, sizeof(room), PARENT_SAY_MAX, NULL };
 	uint8_t how = n ? data[0] : 0;
 	const struct parent_ask ask = {
 		.kind = how & 1 ? PARENT_SOCKS5 : PARENT_HTTP,

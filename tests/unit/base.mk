@@ -10,6 +10,7 @@ base_tests = \
 	%D%/ip_class_test \
 	%D%/json_test \
 	%D%/log_test \
+	%D%/mem_account_test \
 	%D%/mem_test \
 	%D%/reason_test \
 	%D%/seccomp_test \
@@ -57,6 +58,10 @@ TESTS += $(base_tests)
 %C%_log_test_SOURCES = %D%/log_test.c
 %C%_log_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 %C%_log_test_LDADD = base/libbase.a $(BASE_LIBS) $(CMOCKA_LIBS)
+
+%C%_mem_account_test_SOURCES = %D%/mem_account_test.c
+%C%_mem_account_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_mem_account_test_LDADD = base/libbase.a $(BASE_LIBS) $(CMOCKA_LIBS)
 
 %C%_mem_test_SOURCES = %D%/mem_test.c
 %C%_mem_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)

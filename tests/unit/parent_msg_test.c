@@ -16,7 +16,7 @@
 
 static struct parent_talk talk;
 static char said[PARENT_SAY_MAX + 1];
-static struct buf out = { said, 0, sizeof(said), PARENT_SAY_MAX };
+static struct buf out = { said, 0, sizeof(said), PARENT_SAY_MAX, NULL };
 
 static struct parent_ask ask_for(enum parent_kind kind, const char *host,
 				 const char *addr)
