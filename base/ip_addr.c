@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int parse_v4(struct str text, uint8_t out[4])
@@ -395,6 +396,60 @@ bool ip_net_has(const struct ip_net *net, const struct ip_addr *a)
 			return false;
 	}
 	return true;
+}
+
+struct ip_net ip_net_of(const struct ip_addr *a, unsigned bits)
+{
+	struct ip_net net = { .addr = *a, .bits = (uint8_t)bits };
+
+	REQUIRE(bits <= ip_addr_bits(a));
+	for (unsigned i = 0; i < sizeof(net.addr.b); i++)
+		net.addr.b[i] &= byte_mask(bits, i);
+	return net;
+}
+
+unsigned ip_addr_bits(const struct ip_addr *a)
+{
+	return a->family == IP_NONE ? 0 : (unsigned)family_bits(a->family);
+}
+
+/* Whatever holds another stands before it. */
+static int net_cmp(const void *a, const void *b)
+{
+	const struct ip_net *x = a, *y = b;
+	int by_addr = ip_addr_cmp(&x->addr, &y->addr);
+
+	return by_addr ? by_addr : (int)x->bits - (int)y->bits;
+}
+
+size_t ip_net_tidy(struct ip_net *net, size_t n)
+{
+	size_t i, kept = 0;
+
+	if (n > 1)
+		qsort(net, n, sizeof(net[0]), net_cmp);
+	/* Networks lie in each other or apart: the last one kept is the only
+	 * one that can hold the next. */
+	for (i = 0; i < n; i++)
+		if (kept == 0 || !ip_net_has(&net[kept - 1], &net[i].addr))
+			net[kept++] = net[i];
+	return kept;
+}
+
+bool ip_net_find(const struct ip_net *net, size_t n, const struct ip_addr *a)
+{
+	size_t lo = 0, hi = n;
+
+	/* The last one that does not begin behind @a. */
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (ip_addr_cmp(&net[mid].addr, a) <= 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo > 0 && ip_net_has(&net[lo - 1], a);
 }
 
 bool ip_nets_have(const struct ip_nets *nets, const struct ip_addr *a)

@@ -53,6 +53,16 @@ void ip_endpoint_text(const struct ip_endpoint *e,
 bool ip_addr_eq(const struct ip_addr *a, const struct ip_addr *b);
 int ip_addr_cmp(const struct ip_addr *a, const struct ip_addr *b);
 bool ip_net_has(const struct ip_net *net, const struct ip_addr *a);
+/* The network of @bits bits that @a lies in; @bits: up to its family's. */
+struct ip_net ip_net_of(const struct ip_addr *a, unsigned bits);
+unsigned ip_addr_bits(const struct ip_addr *a);	/* 32, 128; IP_NONE: 0 */
+
+/**
+ * ip_net_tidy() - Put networks in order, without those that lie in others
+ * Return: how many of the @n are left, in front; ip_net_find() looks in them
+ */
+size_t ip_net_tidy(struct ip_net *net, size_t n);
+bool ip_net_find(const struct ip_net *net, size_t n, const struct ip_addr *a);
 
 /* Networks of both families, as somebody listed them. */
 struct ip_nets {

@@ -342,11 +342,13 @@ enum reason ip_class_reason(enum ip_class c)
 
 bool ip_hosts_has(const struct ip_hosts *h, const struct ip_addr *a)
 {
-	for (size_t i = 0; h && i < h->n; i++) {
-		if (ip_net_has(&h->net[i], a))
-			return true;
-	}
-	return false;
+	return ip_hosts_own(h, a) ||
+	       (h && ip_net_find(h->net + h->n_own, h->n - h->n_own, a));
+}
+
+bool ip_hosts_own(const struct ip_hosts *h, const struct ip_addr *a)
+{
+	return h && ip_net_find(h->net, h->n_own, a);
 }
 
 enum ip_class ip_classify_here(const struct ip_addr *a,

@@ -28,7 +28,7 @@ enum ip_class {
 	IP_DOCUMENTATION,
 	IP_BENCHMARK,		/* 198.18.0.0/15, 2001:2::/48 */
 	IP_RESERVED,		/* 240/4, 192.0.0.0/24 and the rest */
-	IP_HOST,		/* an address or on-link prefix of this host */
+	IP_HOST,		/* this host's own, or in an on-link prefix */
 
 	IP_CLASSES
 };
@@ -49,18 +49,21 @@ const char *ip_class_name(enum ip_class c);	/* "link_local" */
 enum reason ip_class_reason(enum ip_class c);	/* REASON_ALLOWED for public */
 
 /*
- * The local addresses and on-link prefixes of the host, and whether it reaches
- * others by IPv6: an immutable snapshot, made anew whenever rtnetlink says that
- * something changed.
+ * What the host itself answers to, addresses and whole prefixes; the on-link
+ * prefixes of its neighbours; and whether it reaches others by IPv6: an
+ * immutable snapshot, made anew whenever rtnetlink says that something changed.
  */
 struct ip_hosts {
 	bool no_ipv6;		/* it has no IPv6 route to anywhere else */
+	size_t n_own;		/* the first of them: the host's own */
 	size_t n;
-	struct ip_net net[];
+	struct ip_net net[];	/* each part by itself from ip_net_tidy() */
 };
 
-/* False for NULL @h. */
+/* Of the host, or a neighbour's.  False for NULL @h. */
 bool ip_hosts_has(const struct ip_hosts *h, const struct ip_addr *a);
+/* Of the host itself: a connection to @a is one to it.  False for NULL @h. */
+bool ip_hosts_own(const struct ip_hosts *h, const struct ip_addr *a);
 
 /* ip_classify(), then IP_HOST for a public address that @hosts holds. */
 enum ip_class ip_classify_here(const struct ip_addr *a,

@@ -2,12 +2,14 @@
 /*
  * host_addrs.c - the addresses of this host, kept current by rtnetlink
  *
- * Two sockets, both made before the seal: one hears that something changed
- * (an address, or a route of IPv6), the other asks for all addresses, and
- * whether there is a way to the world by IPv6 (host_route.c).  Notices are
- * only a reason to look again, so that a lost one (ENOBUFS) is no error.  The
- * first notice is followed at once, those within HOST_ADDRS_GAP_MS after it
- * together.
+ * Two sockets, both made before the seal (host_nl.c): one hears that something
+ * changed, the other asks for all addresses, for the routes that lead to this
+ * host, and whether there is a way to the world by IPv6 (host_route.c).
+ * Notices are only a reason to look again, so that a lost one (ENOBUFS) is no
+ * error.  The first notice is followed at once, those in the gap after it
+ * together.  The gap is HOST_ADDRS_GAP_MS, or as much longer as keeps us from
+ * spending more than a tenth of our time on looking, where tables are large
+ * and never at rest.
  *
  * A snapshot is counted: one reference is ours while it is current, one is
  * each worker's.  It carries the mail by which it is delivered, one a worker,
@@ -15,9 +17,7 @@
  */
 #include <errno.h>
 #include <linux/if_addr.h>
-#include <linux/netlink.h>
 #include <linux/rtnetlink.h>
-#include <net/if.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -27,15 +27,18 @@
 #include <event2/event.h>
 #include <libmnl/libmnl.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "proxy/host_addrs.h"
+#include "proxy/host_nets.h"
+#include "proxy/host_nl.h"
 #include "proxy/host_route.h"
 #include "proxy/worker.h"
 
-#define HOST_ADDRS_BUF		8192	/* a dump comes in pieces that fit */
 #define HOST_ADDRS_TRIES	5	/* a dump that was overtaken by a change */
+#define HOST_ADDRS_SHARE	10	/* of the time, one part is for looking */
 
 struct snapshot;
 
@@ -58,13 +61,12 @@ struct host_addrs {
 	struct event *heard, *gap;
 	uint32_t seq;
 	bool again;			/* heard something during the gap */
+	uint32_t said;			/* complaints that stand, as bits */
 };
 
 struct host_dump {
-	struct ip_net *net;
-	size_t n, cap;
+	struct host_nets own, link;
 	unsigned lo;			/* index of the loopback interface */
-	bool full;
 	bool ipv6;			/* there is a way out by it */
 	int err;
 };
@@ -82,8 +84,9 @@ static void snapshot_unref(struct snapshot *s)
 static int snapshot_new(const struct host_dump *d, size_t nworkers,
 			struct snapshot **ret)
 {
-	size_t bytes = d->n * sizeof(d->net[0]);
-	struct snapshot *s = mem_new(sizeof(*s) + bytes);
+	size_t n_own = d->own.n, n = n_own + d->link.n;
+	struct snapshot *s = mem_new(sizeof(*s) +
+				     n * sizeof(s->hosts.net[0]));
 
 	if (!s)
 		return -ENOMEM;
@@ -94,11 +97,27 @@ static int snapshot_new(const struct host_dump *d, size_t nworkers,
 	}
 	atomic_init(&s->refs, 1);
 	s->hosts.no_ipv6 = !d->ipv6;
-	s->hosts.n = d->n;
-	if (bytes)
-		memcpy(s->hosts.net, d->net, bytes);
+	s->hosts.n_own = n_own;
+	s->hosts.n = n;
+	if (n_own)
+		memcpy(s->hosts.net, d->own.net,
+		       n_own * sizeof(s->hosts.net[0]));
+	if (d->link.n)
+		memcpy(s->hosts.net + n_own, d->link.net,
+		       d->link.n * sizeof(s->hosts.net[0]));
 	*ret = s;
 	return 0;
+}
+
+static bool snapshot_is_same(const struct snapshot *a,
+			     const struct snapshot *b)
+{
+	const struct ip_hosts *x = &a->hosts, *y = &b->hosts;
+
+	/* Networks are bytes without gaps. */
+	return x->no_ipv6 == y->no_ipv6 && x->n_own == y->n_own &&
+	       x->n == y->n &&
+	       memcmp(x->net, y->net, x->n * sizeof(x->net[0])) == 0;
 }
 
 static struct snapshot *snapshot_of(const struct ip_hosts *hosts)
@@ -135,44 +154,11 @@ static void host_addrs_deliver(struct host_addrs *h)
 
 /* --- asking the kernel --------------------------------------------------- */
 
-static int host_net_cmp(const void *a, const void *b)
+static void host_dump_add(struct host_dump *d, struct host_nets *to,
+			  const struct ip_addr *a, unsigned bits)
 {
-	const struct ip_net *x = a, *y = b;
-	int by_addr = ip_addr_cmp(&x->addr, &y->addr);
-
-	return by_addr ? by_addr : (int)x->bits - (int)y->bits;
-}
-
-static void host_dump_add(struct host_dump *d, const struct ip_addr *a,
-			  unsigned bits)
-{
-	struct ip_net *net;
-	size_t cap;
-
-	if (d->n >= HOST_ADDRS_MAX) {
-		d->full = true;
-		return;
-	}
-	if (d->n == d->cap) {
-		cap = d->cap ? d->cap * 2 : 32;
-		net = mem_grow(d->net, cap, sizeof(*net));
-		if (!net) {
-			d->err = -ENOMEM;
-			return;
-		}
-		d->net = net;
-		d->cap = cap;
-	}
-	net = &d->net[d->n++];
-	*net = (struct ip_net){ .addr = *a, .bits = (uint8_t)bits };
-	for (unsigned i = 0; i < sizeof(net->addr.b); i++) {
-		unsigned from = i * 8;
-
-		if (bits <= from)
-			net->addr.b[i] = 0;
-		else if (bits < from + 8)
-			net->addr.b[i] &= (uint8_t)(0xff << (from + 8 - bits));
-	}
+	if (d->err == 0)
+		d->err = host_nets_add(to, a, bits);
 }
 
 static bool host_attr_addr(const struct nlattr *attr, unsigned family,
@@ -222,93 +208,108 @@ static int host_dump_cb(const struct nlmsghdr *h, void *data)
 	/* Point to point: IFA_LOCAL is ours, IFA_ADDRESS the other end's. */
 	if (host_attr_addr(attrs.local ? attrs.local : attrs.address,
 			   ifa->ifa_family, &own))
-		host_dump_add(d, &own, whole);
+		host_dump_add(d, &d->own, &own, whole);
 	if (host_attr_addr(attrs.address ? attrs.address : attrs.local,
 			   ifa->ifa_family, &prefix) &&
 	    ifa->ifa_index != d->lo && ifa->ifa_prefixlen > 0 &&
 	    ifa->ifa_prefixlen <= whole) {
-		host_dump_add(d, &prefix, ifa->ifa_prefixlen);
+		host_dump_add(d, &d->link, &prefix, ifa->ifa_prefixlen);
 		d->ipv6 |= host_route_is_global(&prefix, ifa->ifa_prefixlen);
 	}
 	return MNL_CB_OK;
 }
 
-static int host_addrs_request(struct host_addrs *h)
+static int host_addrs_dump(struct host_addrs *h, struct host_dump *d)
 {
-	char buf[MNL_NLMSG_HDRLEN + 64] = { 0 };
+	_Alignas(struct nlmsghdr) char buf[MNL_NLMSG_HDRLEN + 64] = { 0 };
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
 	struct ifaddrmsg *ifa;
+	int err;
 
 	nlh->nlmsg_type = RTM_GETADDR;
 	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
 	nlh->nlmsg_seq = ++h->seq;
 	ifa = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifa));
 	ifa->ifa_family = AF_UNSPEC;
-	if (send(h->ask_fd, nlh, nlh->nlmsg_len, 0) < 0)
-		return -errno;
-	return 0;
-}
-
-/* The kernel answers a dump while we read it: nothing here waits. */
-static int host_addrs_dump(struct host_addrs *h, struct host_dump *d)
-{
-	_Alignas(struct nlmsghdr) char buf[HOST_ADDRS_BUF];
-	int err = host_addrs_request(h);
-
-	while (err == 0) {
-		ssize_t got = recv(h->ask_fd, buf, sizeof(buf), 0);
-		int more;
-
-		if (got < 0)
-			return -errno;
-		more = mnl_cb_run(buf, (size_t)got, h->seq, 0, host_dump_cb,
-				  d);
-		if (more < 0)
-			return -errno;	/* EINTR: a change overtook us */
-		if (more == MNL_CB_STOP)
-			break;
-	}
+	err = host_nl_dump(h->ask_fd, nlh, host_dump_cb, d);
 	return err ? err : d->err;
 }
 
-/* What an interrupted dump left behind would answer the next question. */
-static void host_addrs_drain(struct host_addrs *h)
+/* The default routes, as they lead out or to this host itself. */
+static int host_addrs_ask_far(struct host_addrs *h, struct host_dump *d)
 {
-	char first;
-	unsigned i;
+	static const enum ip_family families[] = { IP_V4, IP_V6 };
+	struct host_way way;
+	size_t i;
+	int err = 0;
 
-	for (i = 0; i < 1024; i++)
-		if (recv(h->ask_fd, &first, sizeof(first), 0) < 0)
-			return;
-}
-
-/* Addresses, and the way out; -EINTR when a change fell in between. */
-static int host_addrs_ask(struct host_addrs *h, struct host_dump *d)
-{
-	bool route = false;
-	int err;
-
-	d->n = 0;
-	d->ipv6 = false;
-	host_addrs_drain(h);
-	err = host_addrs_dump(h, d);
-	if (err == 0)
-		err = host_route_ipv6(h->ask_fd, ++h->seq, &route);
-	d->ipv6 |= route;
+	for (i = 0; err == 0 && i < ARRAY_SIZE(families); i++) {
+		err = host_route_far(h->ask_fd, &h->seq, families[i], &way);
+		if (err < 0)
+			break;
+		d->ipv6 |= families[i] == IP_V6 && way.out;
+		/* If it is none of its own, it is so as all the rest is. */
+		if (way.self && !ip_net_find(d->own.net, d->own.n, &way.to))
+			host_dump_add(d, &d->own, &way.to, 0);
+		host_nets_tidy(&d->own);
+		err = d->err;
+	}
 	return err;
 }
 
-static void host_dump_sort(struct host_dump *d)
+/* Addresses, and the ways; -EINTR when a change fell in between. */
+static int host_addrs_ask(struct host_addrs *h, struct host_dump *d)
 {
-	size_t i, n = 0;
+	int err;
 
-	if (d->n == 0)
-		return;
-	qsort(d->net, d->n, sizeof(d->net[0]), host_net_cmp);
-	for (i = 1; i < d->n; i++)
-		if (host_net_cmp(&d->net[n], &d->net[i]) != 0)
-			d->net[++n] = d->net[i];
-	d->n = n + 1;
+	d->own.n = d->link.n = 0;
+	d->own.width = d->link.width = 0;
+	d->ipv6 = false;
+	host_nl_drain(h->ask_fd);
+	err = host_addrs_dump(h, d);
+	if (err == 0)
+		err = host_route_own(h->ask_fd, &h->seq, &d->own);
+	if (err == 0) {
+		host_nets_tidy(&d->own);
+		host_nets_tidy(&d->link);
+		err = host_addrs_ask_far(h, d);
+	}
+	return err;
+}
+
+static bool has_all(const struct host_nets *s, enum ip_family family)
+{
+	size_t i;
+
+	for (i = 0; i < s->n; i++)
+		if (s->net[i].bits == 0 && s->net[i].addr.family == family)
+			return true;
+	return false;
+}
+
+enum { SAID_V4, SAID_V6, SAID_WIDE };
+
+/* Once for as long as it is so. */
+static bool is_news(struct host_addrs *h, unsigned what, bool so)
+{
+	bool before = h->said & BIT(what);
+
+	h->said = so ? h->said | BIT(what) : h->said & ~BIT(what);
+	return so && !before;
+}
+
+static void host_addrs_complain(struct host_addrs *h,
+				const struct host_dump *d)
+{
+	static const char all[] = "a local default route delivers every %s address to this host itself: all of them are its own, and refused as that; see ip route show table all type local";
+
+	if (is_news(h, SAID_V4, has_all(&d->own, IP_V4)))
+		log_error(all, "IPv4");
+	if (is_news(h, SAID_V6, has_all(&d->own, IP_V6)))
+		log_error(all, "IPv6");
+	if (is_news(h, SAID_WIDE, d->own.width || d->link.width))
+		log_error("this host has more than %d addresses or networks: some of those beside them are taken for its own, and refused",
+			  HOST_NETS_KEPT);
 }
 
 static int host_addrs_look(struct host_addrs *h)
@@ -320,16 +321,18 @@ static int host_addrs_look(struct host_addrs *h)
 
 	for (tries = 0; err == -EINTR && tries < HOST_ADDRS_TRIES; tries++)
 		err = host_addrs_ask(h, &d);
-	if (err == 0) {
-		host_dump_sort(&d);
+	if (err == 0)
 		err = snapshot_new(&d, h->nworkers, &s);
-	}
-	if (d.full)
-		log_error("this host has more than %d addresses and prefixes; those beyond are not known as its own",
-			  HOST_ADDRS_MAX);
-	mem_free(d.net);
+	if (err == 0)
+		host_addrs_complain(h, &d);
+	host_nets_done(&d.own);
+	host_nets_done(&d.link);
 	if (err < 0)
 		return err;
+	if (h->current && snapshot_is_same(h->current, s)) {
+		snapshot_unref(s);
+		return 0;
+	}
 	snapshot_unref(h->current);
 	h->current = s;
 	host_addrs_deliver(h);
@@ -340,15 +343,19 @@ static int host_addrs_look(struct host_addrs *h)
 
 static void host_addrs_look_again(struct host_addrs *h)
 {
-	static const struct timeval gap = {
-		.tv_usec = HOST_ADDRS_GAP_MS * 1000,
-	};
+	int64_t start = clock_mono_ms(), gap_ms;
 	int err = host_addrs_look(h);
+	struct timeval gap;
 
 	if (err < 0)
 		log_error("cannot read this host's addresses: %s; the old ones stay in force",
 			  strerror(-err));
 	h->again = err < 0;
+	gap_ms = (clock_mono_ms() - start) * (HOST_ADDRS_SHARE - 1);
+	if (gap_ms < HOST_ADDRS_GAP_MS)
+		gap_ms = HOST_ADDRS_GAP_MS;
+	gap.tv_sec = gap_ms / 1000;
+	gap.tv_usec = gap_ms % 1000 * 1000;
 	(void)event_add(h->gap, &gap);
 }
 
@@ -381,23 +388,6 @@ static void host_addrs_heard_cb(evutil_socket_t fd, short what, void *arg)
 		host_addrs_look_again(h);
 }
 
-static int host_addrs_open(unsigned groups, int *ret_fd)
-{
-	struct sockaddr_nl local = {
-		.nl_family = AF_NETLINK,
-		.nl_groups = groups,
-	};
-	CLEANUP(fd_closep) int fd = -1;
-
-	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK,
-		    NETLINK_ROUTE);
-	if (fd < 0 ||
-	    bind(fd, (struct sockaddr *)&local, sizeof(local)) < 0)
-		return -errno;
-	*ret_fd = fd_take(&fd);
-	return 0;
-}
-
 int host_addrs_new(struct host_addrs **ret)
 {
 	struct host_addrs *h = mem_new(sizeof(*h));
@@ -407,10 +397,9 @@ int host_addrs_new(struct host_addrs **ret)
 		return -ENOMEM;
 	h->ask_fd = h->hear_fd = -1;
 	/* First hear, then ask: no change falls in between. */
-	err = host_addrs_open(RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR |
-			      RTMGRP_IPV6_ROUTE, &h->hear_fd);
+	err = host_nl_hear(&h->hear_fd);
 	if (err == 0)
-		err = host_addrs_open(0, &h->ask_fd);
+		err = host_nl_open(&h->ask_fd);
 	if (err == 0)
 		err = host_addrs_look(h);
 	if (err < 0) {

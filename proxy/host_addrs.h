@@ -2,8 +2,9 @@
 /*
  * host_addrs.h - the addresses of this host, kept current by rtnetlink
  *
- * Every local address, the on-link prefixes of all interfaces but loopback, and
- * whether there is a way to the world by IPv6: the kernel has a route to global
+ * Every local address and each prefix that a route of type local makes the
+ * host's own, the on-link prefixes of all interfaces but loopback, and whether
+ * there is a way to the world by IPv6: the kernel has a route to global
  * addresses, or a network of them is on a link.  All of it as immutable
  * snapshots.  Lives on the main thread; workers get a snapshot each by mail and
  * drop the one before.
@@ -20,8 +21,6 @@ struct event_base;
 struct host_addrs;
 struct worker;
 
-/* Networks in a snapshot; a host with more is logged and gets the first. */
-#define HOST_ADDRS_MAX		16384
 /* Two looks at the kernel's tables are at least this far apart. */
 #define HOST_ADDRS_GAP_MS	50
 

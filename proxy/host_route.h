@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host_route.h - does this host reach the world by IPv6?
+ * host_route.h - which routes lead to this host itself, and which to the world
  */
 #ifndef PROXY_HOST_ROUTE_H
 #define PROXY_HOST_ROUTE_H
@@ -11,17 +11,30 @@
 #include "base/compiler.h"
 #include "base/ip_addr.h"
 
+struct host_nets;
+
+/* All of these look into the kernel's tables: no packet leaves.  @fd is one of
+ * host_nl_open() with nothing to read; each question counts @seq up. */
+
 /**
- * host_route_ipv6() - Ask the kernel for the way to a global address
- * @fd:		a non-blocking NETLINK_ROUTE socket with nothing to read
- * @seq:	of the question
- * @ret:	there is one, off this machine and from an address that others
- *		can answer to
- *
- * No packet leaves: it is a look into the tables.
+ * host_route_own() - Add what local routes make the host's own to @own
+ * Return: 0, -EINTR when a change fell in between, or another -errno
+ */
+NODISCARD int host_route_own(int fd, uint32_t *seq, struct host_nets *own);
+
+struct host_way {
+	struct ip_addr to;	/* what was asked for: of no network */
+	bool out;		/* off this machine, and from an address that
+				 * others can answer to */
+	bool self;		/* it is delivered to this host */
+};
+
+/**
+ * host_route_far() - Ask for the way to where no particular network is
  * Return: 0 or -errno
  */
-NODISCARD int host_route_ipv6(int fd, uint32_t seq, bool *ret);
+NODISCARD int host_route_far(int fd, uint32_t *seq, enum ip_family family,
+			     struct host_way *ret);
 
 /* A prefix on a link of the host's that is a way by itself: global addresses,
  * more of them than the host's own one. */

@@ -29,6 +29,8 @@ noinst_LIBRARIES += %D%/libproxy.a
 	%D%/host_addrs.c %D%/host_addrs.h \
 	%D%/host_listen.c %D%/host_listen.h %D%/host_listen_own.h \
 	%D%/host_listen_swap.c \
+	%D%/host_nets.c %D%/host_nets.h \
+	%D%/host_nl.c %D%/host_nl.h \
 	%D%/host_route.c %D%/host_route.h \
 	%D%/host_sock.c %D%/host_sock.h \
 	%D%/isolate.c %D%/isolate.h %D%/isolate_filter.c \

@@ -4,18 +4,10 @@
  */
 #include "proxy/own_doors.h"
 
+/* What a listener on every address hears: addresses and whole prefixes. */
 static bool is_local(const struct ip_addr *a, const struct ip_hosts *hosts)
 {
-	unsigned bits = a->family == IP_V4 ? 32 : 128;
-	size_t i;
-
-	if (ip_classify(a) == IP_LOOPBACK)
-		return true;
-	for (i = 0; hosts && i < hosts->n; i++)
-		if (hosts->net[i].bits == bits &&
-		    ip_addr_eq(&hosts->net[i].addr, a))
-			return true;
-	return false;
+	return ip_classify(a) == IP_LOOPBACK || ip_hosts_own(hosts, a);
 }
 
 /* Where the kernel connects to when it is asked for no address. */

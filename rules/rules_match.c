@@ -125,15 +125,9 @@ static bool is_nat64(const struct ip_addr *a)
  */
 static bool is_own(const struct judge *j, const struct ip_hosts *hosts)
 {
-	for (size_t i = 0; hosts && i < hosts->n; i++) {
-		const struct ip_net *net = &hosts->net[i];
-
-		if (net->bits != (net->addr.family == IP_V4 ? 32 : 128))
-			continue;
-		for (unsigned f = 0; f < j->n_forms; f++) {
-			if (ip_addr_eq(&net->addr, &j->form[f]))
-				return true;
-		}
+	for (unsigned f = 0; f < j->n_forms; f++) {
+		if (ip_hosts_own(hosts, &j->form[f]))
+			return true;
 	}
 	return false;
 }

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Addresses that are never dialled, however they are spelt or learnt."""
+import ipaddress
+
 import pytest
 
 from conftest import ADDRESSES, POLICY, names
@@ -125,20 +127,31 @@ def test_a_name_that_resolves_to_the_host_itself_is_refused(as_user, lab):
                 break
         return said
 
-    own = ((names.OWN_V4 + "/32", ""), (names.OWN_V6 + "/128", "nodad"))
+    # By an address of a device, and by a local route to a whole network.
+    ways = [
+        [("ip addr %%s %s/32 dev lo" % names.OWN_V4),
+         ("ip addr %%s %s/128 dev lo" % names.OWN_V6)],
+        [("ip route %%s local %s/31 dev lo"
+          % ipaddress.ip_network(names.OWN_V4 + "/31", False)
+          .network_address),
+         ("ip -6 route %%s local %s/126 dev lo"
+          % ipaddress.ip_network(names.OWN_V6 + "/126", False)
+          .network_address)],
+    ]
     try:
         assert process.stdout.readline() == "ready\n"
         assert ask("HTTP/1.1 200 OK").startswith("HTTP/1.1 200")
-        for net, how in own:
-            lab.host.sh("ip addr add %s dev lo %s" % (net, how))
-        assert ask("HTTP/1.1 403 address_host") == "HTTP/1.1 403 address_host"
-        for net, _ in own:
-            lab.host.sh("ip addr del %s dev lo" % net)
-        assert ask("HTTP/1.1 200 OK").startswith("HTTP/1.1 200")
+        for way in ways:
+            for command in way:
+                lab.host.sh(command % "add")
+            refused = "HTTP/1.1 403 address_host"
+            assert ask(refused) == refused, way
+            for command in way:
+                lab.host.sh(command % "del")
+            assert ask("HTTP/1.1 200 OK").startswith("HTTP/1.1 200"), way
     finally:
-        for net, _ in own:
-            lab.host.run(["ip", "addr", "del", net, "dev", "lo"],
-                         capture_output=True)
+        for command in sum(ways, []):
+            lab.host.run((command % "del").split(), capture_output=True)
         process.communicate(timeout=60)
 
 

@@ -36,6 +36,7 @@ HOMES = {
     r"openssl/": ("proxy/tls.c", "proxy/ca.c", "resolver/dns_tls_lib.h",
                   "audit/chain.c"),
     r"libmnl/": ("base/sock_diag.c", "proxy/host_addrs.c",
+                "proxy/host_nl.c", "proxy/host_nl.h",
                 "proxy/host_route.c", "proxy/nflog.c",
                  "netns-setup/nl.c", "netns-setup/ns_link.c",
                  "netns-setup/ns_listen.c", "netns-setup/ns_nft.c"),

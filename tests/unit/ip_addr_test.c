@@ -255,6 +255,69 @@ static void order_is_by_family_and_then_by_bits(void **state)
 	assert_true(ip_addr_v4_bits(&low) == 0x0a000100);
 }
 
+static void networks_that_lie_in_others_go_and_are_still_found(void **state)
+{
+	static const char *const text[] = {
+		"2001:db8::/32", "192.0.2.7", "10.0.0.0/8", "10.1.0.0/16",
+		"192.0.2.0/29", "10.255.255.255", "192.0.2.8", "192.0.2.7",
+		"2001:db8:1::/48",
+	};
+	static const char *const kept[] = {
+		"10.0.0.0/8", "192.0.2.0/29", "192.0.2.8", "2001:db8::/32",
+	};
+	static const char *const in[] = {
+		"10.0.0.0", "10.255.255.255", "192.0.2.0", "192.0.2.7",
+		"192.0.2.8", "2001:db8::", "2001:db8:ffff::1",
+	};
+	static const char *const out[] = {
+		"9.255.255.255", "11.0.0.0", "192.0.1.255", "192.0.2.9",
+		"2001:db7:ffff::", "2001:db9::", "::", "255.255.255.255",
+		"a00::",
+	};
+	struct ip_net net[ARRAY_SIZE(text)], want;
+	struct ip_addr a;
+	size_t i, n;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(text); i++)
+		assert_int_equal(ip_net_parse(str_from(text[i]), &net[i]), 0);
+	n = ip_net_tidy(net, ARRAY_SIZE(text));
+	assert_int_equal(n, ARRAY_SIZE(kept));
+	for (i = 0; i < n; i++) {
+		assert_int_equal(ip_net_parse(str_from(kept[i]), &want), 0);
+		assert_true(ip_addr_eq(&net[i].addr, &want.addr));
+		assert_int_equal(net[i].bits, want.bits);
+	}
+	for (i = 0; i < ARRAY_SIZE(in); i++) {
+		a = addr(in[i]);
+		assert_true(ip_net_find(net, n, &a));
+	}
+	for (i = 0; i < ARRAY_SIZE(out); i++) {
+		a = addr(out[i]);
+		if (ip_net_find(net, n, &a))
+			fail_msg("found: %s", out[i]);
+	}
+	a = addr("10.0.0.1");
+	assert_int_equal(ip_net_tidy(net, 0), 0);
+	assert_false(ip_net_find(net, 0, &a));
+}
+
+static void everything_is_a_network_of_no_bits(void **state)
+{
+	struct ip_addr a = addr("203.0.113.9"), b = addr("2001:db8::9");
+	struct ip_net net[2] = { ip_net_of(&b, 0), ip_net_of(&a, 0) };
+
+	(void)state;
+	assert_int_equal(ip_net_tidy(net, 2), 2);
+	assert_true(ip_net_find(net, 2, &a));
+	assert_true(ip_net_find(net, 2, &b));
+	assert_false(ip_net_find(net, 1, &b));
+	net[0] = ip_net_of(&a, 29);
+	a = addr("203.0.113.8");
+	assert_true(ip_addr_eq(&net[0].addr, &a));
+	assert_int_equal(net[0].bits, 29);
+}
+
 static void socket_addresses_go_both_ways(void **state)
 {
 	static const char *const texts[] = {
@@ -297,6 +360,9 @@ int main(void)
 		cmocka_unit_test(endpoints_that_are_ambiguous_are_refused),
 		cmocka_unit_test(only_mapped_addresses_are_unwrapped),
 		cmocka_unit_test(order_is_by_family_and_then_by_bits),
+		cmocka_unit_test(
+			networks_that_lie_in_others_go_and_are_still_found),
+		cmocka_unit_test(everything_is_a_network_of_no_bits),
 		cmocka_unit_test(socket_addresses_go_both_ways),
 	};
 

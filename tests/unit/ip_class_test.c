@@ -294,6 +294,7 @@ static void addresses_of_the_host_are_recognised_in_every_form(void **state)
 	for (size_t i = 0; i < h->n; i++)
 		assert_int_equal(ip_net_parse(str_from(nets[i]), &h->net[i]),
 				 0);
+	h->n = ip_net_tidy(h->net, h->n);
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
 		struct ip_addr a = addr(lines[i].text);
 
@@ -302,6 +303,36 @@ static void addresses_of_the_host_are_recognised_in_every_form(void **state)
 		if (lines[i].class == IP_HOST)
 			assert_int_equal(ip_classify_here(&a, NULL), IP_PUBLIC);
 	}
+	mem_free(h);
+}
+
+static void the_hosts_own_are_told_from_its_neighbours(void **state)
+{
+	static const char *const nets[] = {
+		"198.20.7.9", "198.20.9.0/24", "2a00:1:2:3::1",
+		"198.20.7.0/24", "2a00:1:2:3::/64",
+	};
+	struct ip_hosts *h = mem_new(sizeof(*h) + 5 * sizeof(h->net[0]));
+	struct ip_addr a;
+
+	(void)state;
+	assert_non_null(h);
+	h->n_own = 3;
+	h->n = ARRAY_SIZE(nets);
+	for (size_t i = 0; i < h->n; i++)
+		assert_int_equal(ip_net_parse(str_from(nets[i]), &h->net[i]),
+				 0);
+	a = addr("198.20.7.9");
+	assert_true(ip_hosts_own(h, &a) && ip_hosts_has(h, &a));
+	a = addr("198.20.9.200");
+	assert_true(ip_hosts_own(h, &a) && ip_hosts_has(h, &a));
+	a = addr("198.20.7.10");
+	assert_true(!ip_hosts_own(h, &a) && ip_hosts_has(h, &a));
+	a = addr("2a00:1:2:3::2");
+	assert_true(!ip_hosts_own(h, &a) && ip_hosts_has(h, &a));
+	a = addr("198.20.8.1");
+	assert_false(ip_hosts_own(h, &a) || ip_hosts_has(h, &a));
+	assert_false(ip_hosts_own(NULL, &a) || ip_hosts_has(NULL, &a));
 	mem_free(h);
 }
 
@@ -336,6 +367,7 @@ int main(void)
 		cmocka_unit_test(no_address_at_all_is_not_public),
 		cmocka_unit_test(
 			addresses_of_the_host_are_recognised_in_every_form),
+		cmocka_unit_test(the_hosts_own_are_told_from_its_neighbours),
 		cmocka_unit_test(every_class_but_public_has_its_own_reason),
 	};
 

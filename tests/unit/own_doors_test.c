@@ -25,7 +25,7 @@ static bool has(const char *door, const char *dst, uint16_t port)
 {
 	struct own_doors *d = mem_new(sizeof(*d) + sizeof(d->at[0]));
 	struct ip_hosts *hosts = mem_new(sizeof(*hosts) +
-					 3 * sizeof(hosts->net[0]));
+					 5 * sizeof(hosts->net[0]));
 	struct ip_addr a = addr(dst);
 	bool found;
 
@@ -33,10 +33,15 @@ static bool has(const char *door, const char *dst, uint16_t port)
 	assert_non_null(hosts);
 	d->n = 1;
 	assert_int_equal(ip_endpoint_parse(str_from(door), 0, &d->at[0]), 0);
-	hosts->n = 3;
+	hosts->n_own = 4;
+	hosts->n = 5;
 	assert_int_equal(ip_net_parse(STR("192.0.2.1"), &hosts->net[0]), 0);
-	assert_int_equal(ip_net_parse(STR("192.0.2.0/24"), &hosts->net[1]), 0);
+	assert_int_equal(ip_net_parse(STR("203.0.113.0/24"), &hosts->net[1]),
+			 0);
 	assert_int_equal(ip_net_parse(STR("2001:db8::1"), &hosts->net[2]), 0);
+	assert_int_equal(ip_net_parse(STR("2001:db8:3::/48"), &hosts->net[3]),
+			 0);
+	assert_int_equal(ip_net_parse(STR("192.0.2.0/24"), &hosts->net[4]), 0);
 	found = own_doors_have(d, hosts, &a, port);
 	mem_free(d);
 	mem_free(hosts);
@@ -69,6 +74,12 @@ static void a_listener_on_every_address_is_on_each_of_the_hosts_own(
 	assert_true(has("0.0.0.0:3128", "0.0.0.0", 3128));
 	assert_true(has("[::]:3128", "2001:db8::1", 3128));
 	assert_true(has("[::]:3128", "::1", 3128));
+	/* Prefixes that a local route made the host's own, to the last one. */
+	assert_true(has("0.0.0.0:3128", "203.0.113.0", 3128));
+	assert_true(has("0.0.0.0:3128", "::ffff:203.0.113.255", 3128));
+	assert_true(has("[::]:3128", "2001:db8:3:ffff::9", 3128));
+	assert_false(has("0.0.0.0:3128", "203.0.114.0", 3128));
+	assert_false(has("[::]:3128", "2001:db8:4::", 3128));
 	/* A neighbour's proxy is not ours, nor is one of the other family. */
 	assert_false(has("0.0.0.0:3128", "192.0.2.2", 3128));
 	assert_false(has("[::]:3128", "192.0.2.1", 3128));

@@ -29,12 +29,12 @@ name = load
 hosts = *.example.org
 ports = 7
 protocol = tcp
-addresses = 203.0.113.0/24
+addresses = 203.0.113.10
 reason = the lab
 [allow web]
 hosts = *.example.org
 protocol = http
-addresses = 203.0.113.0/24
+addresses = 203.0.113.10
 reason = the lab
 """
 libc = ctypes.CDLL(None, use_errno=True)

@@ -20,6 +20,7 @@ struct event_base;
 /* Skips the whole program (TAP) where namespaces cannot be made. Also sets a
  * watchdog: a test that waits for ever is killed by SIGALRM. */
 void lab_enter(void);
+void lab_enter_bare(void);	/* nothing but lo */
 
 /* A listener on @addr ("203.0.113.10", "2001:db8:3::1", "0.0.0.0"); @port 0
  * picks one, told in @ret_port.  Aborts the test on failure. */

@@ -558,6 +558,12 @@ static void a_range_does_not_open_the_host_itself(void **state)
 		{ "a.example.com", "::ffff:10.1.2.3", REASON_ADDRESS_HOST },
 		{ "a.example.com", "64:ff9b::a01:203", REASON_ADDRESS_HOST },
 		{ "b.example.com", "10.1.2.3", REASON_ALLOWED },
+		/* Its own by a local route to all of them. */
+		{ "a.example.com", "10.9.8.7", REASON_ADDRESS_HOST },
+		{ "a.example.com", "64:ff9b::a09:807", REASON_ADDRESS_HOST },
+		{ "a.example.com", "10.10.8.7", REASON_ALLOWED },
+		{ "e.example.com", "10.9.8.7", REASON_ALLOWED },
+		{ "e.example.com", "10.9.8.8", REASON_ADDRESS_HOST },
 		{ "c.example.com", "127.0.0.1", REASON_ALLOWED },
 		{ "d.example.com", "127.0.0.1", REASON_ADDRESS_LOOPBACK },
 	};
@@ -568,15 +574,19 @@ static void a_range_does_not_open_the_host_itself(void **state)
 		"reason = x\nowner = y\n"
 		"[allow c]\nhosts = c.example.com\naddresses = 127.0.0.0/8\n"
 		"reason = x\nowner = y\n"
-		"[allow d]\nhosts = d.example.com\n");
+		"[allow d]\nhosts = d.example.com\n"
+		"[allow e]\nhosts = e.example.com\naddresses = 10.9.8.7 10.9.0.0/16\n"
+		"reason = x\nowner = y\n");
 	struct ip_hosts *hosts = test_calloc(1, sizeof(*hosts) +
-					     3 * sizeof(hosts->net[0]));
+					     4 * sizeof(hosts->net[0]));
 
 	(void)state;
-	hosts->n = 3;
+	hosts->n_own = 3;
+	hosts->n = 4;
 	assert_int_equal(ip_net_parse(STR("10.1.2.3/32"), &hosts->net[0]), 0);
-	assert_int_equal(ip_net_parse(STR("10.1.0.0/16"), &hosts->net[1]), 0);
+	assert_int_equal(ip_net_parse(STR("10.9.0.0/16"), &hosts->net[1]), 0);
 	assert_int_equal(ip_net_parse(STR("127.0.0.1/32"), &hosts->net[2]), 0);
+	assert_int_equal(ip_net_parse(STR("10.1.0.0/16"), &hosts->net[3]), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct rules_question q = {
 			.host = str_from(cases[i].host), .port = 443,
