@@ -16,6 +16,7 @@ noinst_LIBRARIES += %D%/librules.a
 	%D%/rules_check.c \
 	%D%/rules_compare.c \
 	%D%/rules_compile.c \
+	%D%/rules_cuts.c %D%/rules_cuts.h \
 	%D%/rules_diff.c %D%/rules_diff.h \
 	%D%/rules_samples.c %D%/rules_samples.h \
 	%D%/rules_hosts.c \

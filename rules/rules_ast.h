@@ -8,6 +8,7 @@
 #ifndef RULES_RULES_AST_H
 #define RULES_RULES_AST_H
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "rules/rules.h"
 #include "rules/rules_value.h"
@@ -80,6 +81,7 @@ struct ast_setting {
 
 struct ast_rule {
 	struct ast_rule *next;
+	struct hash_node by_name;	/* the parser's */
 	bool deny;
 	bool broken;		/* a value was refused: no word of the rest */
 	struct str name;

@@ -316,6 +316,8 @@ static struct fate fate_of(struct compare *c, const struct member *m,
 	struct path_key key;
 	struct memo *memo;
 
+	if (c->plain)
+		return (struct fate){ 0 };
 	host_table_find(&c->rs->hosts, m->name, &path);
 	if (!make_key(c, m, r, &path, &key))
 		return find_fate(c, m, r, &path);
@@ -508,7 +510,7 @@ static void tell_hosts(struct compare *c, const struct ast_rule *ast,
 
 		if (fate.torn)
 			tell_protocols(c, &m, r);
-		if (!told)
+		if (!told && (m.twice || !is_clean(&fate)))
 			tell_member(c, &m, r, &fate, 0);
 	}
 }
@@ -571,26 +573,60 @@ static void compare_hosts(struct compare *c, const struct ast_rule *ast,
 		tell_list(c, l, r, told);
 }
 
-/* Rules without hosts: all pairs of them, within the bound. */
+/* --- rules without hosts -------------------------------------------------- */
+
+struct ranges_walk {
+	struct compare *c;
+	const struct rule *rule;
+	struct fate fate;
+};
+
+/* Of those that say it the first in the policy is named. */
+static void be_first(const struct rule **kept, const struct rule *r)
+{
+	if (!*kept || r < *kept)
+		*kept = r;
+}
+
+static void weigh_other(struct ranges_walk *w, const struct rule *other)
+{
+	const struct rule *r = w->rule;
+	struct compare *c = w->c;
+
+	if (other == r || !spend(c))
+		return;
+	if (!r->deny && other->deny && rule_covers_ports(other, r) &&
+	    always_speaks(other, r) && covers_ranges(c, other, r))
+		be_first(&w->fate.shut_by, other);
+	if (makes_pointless(c, r, other) &&
+	    (other < r || !makes_pointless(c, other, r)))
+		be_first(&w->fate.said_by, other);
+}
+
+static void on_span(void *arg, const struct span *s)
+{
+	struct ranges_walk *w = arg;
+
+	weigh_other(w, &w->c->rs->rule[s->owner]);
+}
+
+/*
+ * Whoever covers all of a rule's ranges has its first address too, so that only
+ * the rules which have that are looked at, and those that deny everybody.
+ */
 static void compare_ranges(struct compare *c, const struct rule *r)
 {
-	struct fate st = { 0 };
+	struct ranges_walk w = { .c = c, .rule = r };
+	const struct ruleset *rs = c->rs;
 
-	for (size_t i = 0; i < c->rs->n_rules && spend(c); i++) {
-		const struct rule *other = &c->rs->rule[i];
-		bool everyone = other->any_host && other->n_ranges == 0;
-
-		if (other == r || (other->has_hosts && !everyone))
-			continue;
-		if (!st.shut_by && !r->deny && other->deny &&
-		    rule_covers_ports(other, r) && always_speaks(other, r) &&
-		    covers_ranges(c, other, r))
-			st.shut_by = other;
-		if (!st.said_by && makes_pointless(c, r, other) &&
-		    (other < r || !makes_pointless(c, other, r)))
-			st.said_by = other;
+	span_tree_find(&rs->deny_spans, &r->range[0].lo, on_span, &w);
+	if (!r->deny)
+		span_tree_find(&rs->allow_spans, &r->range[0].lo, on_span, &w);
+	for (size_t i = 0; i < rs->n_any && !c->gave_up; i++) {
+		if (rs->rule[rs->any[i]].n_ranges == 0)
+			weigh_other(&w, &rs->rule[rs->any[i]]);
 	}
-	tell_rule(c, r, &st, st.shut_by, st.said_by);
+	tell_rule(c, r, &w.fate, w.fate.shut_by, w.fate.said_by);
 }
 
 /* Can no two rules meet at a host? */

@@ -22,8 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ip_class.h"
 #include "base/mem.h"
+#include "rules/rules_cuts.h"
 #include "rules/rules_samples.h"
 #include "rules/ruleset.h"
 
@@ -47,37 +47,22 @@ struct diff {
 	struct arena *names;
 	struct pattern *pattern;
 	size_t n_patterns, max_patterns;
-	uint32_t *port;			/* where a span begins */
+	struct cuts cuts;		/* of the host at hand */
 	bool *told;			/* by port: differs by name already */
-	size_t n_ports;
 	struct str *method, *path;	/* that requests are tried with */
 	size_t n_methods, n_paths;
-	struct ip_addr *addr;		/* where a range begins */
-	size_t n_addrs;
-	bool ranges;			/* some rule has addresses, or all */
-	bool nameless_deny;		/* a deny of addresses alone */
 	/* Of the host at hand: when to ask, and do its rules say more? */
 	int64_t *time;
 	size_t n_times, max_times;
+	int64_t *common_time;		/* of every host, now among them */
+	size_t n_common_times;
 	unsigned wanted;		/* GAINED, LOST, WAY */
 	bool ranged, limited;
 	struct rules_change open;	/* a change that may go on */
 	bool is_open;
 };
 
-/* --- cuts --------------------------------------------------------------------- */
-
-static int by_port(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static int by_addr(const void *a, const void *b)
-{
-	return ip_addr_cmp(a, b);
-}
+/* --- patterns ----------------------------------------------------------------- */
 
 static int by_pattern(const void *a, const void *b)
 {
@@ -93,154 +78,6 @@ static int by_time(const void *a, const void *b)
 
 	return x < y ? -1 : x > y;
 }
-
-static int cut_ports(struct diff *d)
-{
-	size_t n = 1, kept = 0;
-
-	for (unsigned s = 0; s < 2; s++) {
-		for (size_t i = 0; i < d->set[s]->n_rules; i++)
-			n += 2 * d->set[s]->rule[i].n_ports;
-	}
-	d->port = mem_new_array(n, sizeof(*d->port));
-	if (!d->port)
-		return -ENOMEM;
-	n = 0;
-	d->port[n++] = 1;
-	for (unsigned s = 0; s < 2; s++) {
-		for (size_t i = 0; i < d->set[s]->n_rules; i++) {
-			const struct rule *r = &d->set[s]->rule[i];
-
-			for (size_t k = 0; k < r->n_ports; k++) {
-				d->port[n++] = r->port[k].lo;
-				d->port[n++] = r->port[k].hi + 1u;
-			}
-		}
-	}
-	qsort(d->port, n, sizeof(*d->port), by_port);
-	for (size_t i = 0; i < n; i++) {
-		if (d->port[i] <= UINT16_MAX && d->port[i] > 0 &&
-		    (kept == 0 || d->port[kept - 1] != d->port[i]))
-			d->port[kept++] = d->port[i];
-	}
-	d->n_ports = kept;
-	d->told = mem_new_array(kept, sizeof(*d->told));
-	return d->told ? 0 : -ENOMEM;
-}
-
-static uint16_t port_end(const struct diff *d, size_t i)
-{
-	return i + 1 < d->n_ports ? (uint16_t)(d->port[i + 1] - 1) :
-	       UINT16_MAX;
-}
-
-/* false: there is none in the family. */
-static bool addr_next(struct ip_addr *a)
-{
-	for (size_t i = a->family == IP_V4 ? 4 : 16; i-- > 0; ) {
-		if (++a->b[i] != 0)
-			return true;
-	}
-	return false;
-}
-
-static void addr_before(struct ip_addr *a)
-{
-	for (size_t i = a->family == IP_V4 ? 4 : 16; i-- > 0; ) {
-		if (a->b[i]-- != 0)
-			return;
-	}
-}
-
-static void cut_range(struct diff *d, struct ip_addr lo, struct ip_addr hi)
-{
-	d->addr[d->n_addrs++] = lo;
-	if (addr_next(&hi))
-		d->addr[d->n_addrs++] = hi;
-}
-
-static void cut_net(struct diff *d, const struct ip_net *net)
-{
-	struct ip_addr hi = net->addr;
-	size_t bits = hi.family == IP_V4 ? 32 : 128;
-
-	for (size_t i = net->bits; i < bits; i++)
-		hi.b[i / 8] |= (uint8_t)(0x80 >> i % 8);
-	cut_range(d, net->addr, hi);
-}
-
-static size_t count_ranges(struct diff *d)
-{
-	size_t n = 0;
-
-	for (unsigned s = 0; s < 2; s++) {
-		for (size_t i = 0; i < d->set[s]->n_rules; i++) {
-			const struct rule *r = &d->set[s]->rule[i];
-
-			n += r->n_ranges;
-			d->nameless_deny |= r->deny && r->n_ranges > 0 &&
-					    !r->has_hosts;
-		}
-	}
-	/* Where all is open, so are literals. */
-	d->ranges = n > 0 || d->set[0]->n_any > 0 || d->set[1]->n_any > 0;
-	return n;
-}
-
-static void keep_addrs(struct diff *d)
-{
-	size_t kept = 0;
-
-	qsort(d->addr, d->n_addrs, sizeof(*d->addr), by_addr);
-	for (size_t i = 0; i < d->n_addrs; i++) {
-		if (kept == 0 || !ip_addr_eq(&d->addr[kept - 1], &d->addr[i]))
-			d->addr[kept++] = d->addr[i];
-	}
-	d->n_addrs = kept;
-}
-
-static int cut_addrs(struct diff *d)
-{
-	size_t n = count_ranges(d), blocks = 0;
-	struct ip_net net;
-
-	if (!d->ranges)
-		return 0;
-	while (ip_class_block(blocks, &net))
-		blocks++;
-	d->addr = mem_new_array(2 * (n + blocks), sizeof(*d->addr));
-	if (!d->addr)
-		return -ENOMEM;
-	for (unsigned s = 0; s < 2; s++) {
-		for (size_t i = 0; i < d->set[s]->n_rules; i++) {
-			const struct rule *r = &d->set[s]->rule[i];
-
-			for (size_t k = 0; k < r->n_ranges; k++)
-				cut_range(d, r->range[k].lo, r->range[k].hi);
-		}
-	}
-	for (size_t i = 0; i < blocks; i++) {
-		if (ip_class_block(i, &net))
-			cut_net(d, &net);
-	}
-	keep_addrs(d);
-	return 0;
-}
-
-static struct ip_addr addr_end(const struct diff *d, size_t i)
-{
-	struct ip_addr end = { .family = d->addr[i].family };
-
-	if (i + 1 < d->n_addrs && d->addr[i + 1].family == end.family) {
-		end = d->addr[i + 1];
-		addr_before(&end);
-	} else {
-		memset(end.b, 0xff, end.family == IP_V4 ? 4 : 16);
-	}
-	return end;
-}
-
-/* --- patterns ------------------------------------------------------------------ */
 
 static int add_pattern(void *arg, size_t rule, enum host_pattern_kind kind,
 		       struct str name)
@@ -395,8 +232,8 @@ static void note_port(struct diff *d, const struct rules_answer a[2],
 			     a[c->gained ? 0 : 1].reason;
 	c->rule = a[c->gained ? 1 : 0].rule_number;
 	c->observed = a[c->gained ? 1 : 0].would_deny;
-	c->port_lo = (uint16_t)d->port[port];
-	c->port_hi = port_end(d, port);
+	c->port_lo = (uint16_t)d->cuts.port[port];
+	c->port_hi = cuts_port_end(&d->cuts, port);
 	note(d, c);
 }
 
@@ -405,8 +242,8 @@ static void judge_ports(struct diff *d, struct rules_question *q,
 {
 	struct rules_answer a[2];
 
-	for (size_t i = 0; i < d->n_ports && !d->stopped; i++) {
-		q->port = (uint16_t)d->port[i];
+	for (size_t i = 0; i < d->cuts.n_ports && !d->stopped; i++) {
+		q->port = (uint16_t)d->cuts.port[i];
 		if (d->told[i] || !flows_differ(d, q, a, &c->since))
 			continue;
 		note_port(d, a, i, c);
@@ -418,10 +255,10 @@ static void judge_ports(struct diff *d, struct rules_question *q,
 static void judge_addrs(struct diff *d, struct rules_question *q,
 			struct rules_change *c)
 {
-	for (size_t i = 0; i < d->n_addrs && !d->stopped; i++) {
-		q->addr = &d->addr[i];
-		c->lo = d->addr[i];
-		c->hi = addr_end(d, i);
+	for (size_t i = 0; i < d->cuts.n_addrs && !d->stopped; i++) {
+		q->addr = &d->cuts.addr[i];
+		c->lo = d->cuts.addr[i];
+		c->hi = cuts_addr_end(&d->cuts, i);
 		judge_ports(d, q, c);
 	}
 	q->addr = NULL;
@@ -504,10 +341,10 @@ static void judge_methods(struct diff *d, struct rules_request *request,
 static void judge_requests(struct diff *d, struct rules_question *q,
 			   struct rules_change *c)
 {
-	for (size_t i = 0; i < d->n_ports && !d->stopped; i++) {
+	for (size_t i = 0; i < d->cuts.n_ports && !d->stopped; i++) {
 		bool shown = false;
 
-		q->port = (uint16_t)d->port[i];
+		q->port = (uint16_t)d->cuts.port[i];
 		for (size_t t = 0; t < d->n_times && !shown; t++) {
 			q->now = d->time[t];
 			shown = both_show(d, q);
@@ -566,16 +403,43 @@ static void keep_times(struct diff *d)
 	d->n_times = kept;
 }
 
-static void see_rule(struct diff *d, const struct rule *r)
+static void see_end(struct diff *d, const struct rule *r)
 {
-	d->ranged |= r->n_ranges > 0;
-	d->limited |= rule_is_limited(r);
 	if (r->expires <= d->now || r->expires == RULES_NEVER)
 		return;
 	/* A rule may be met at each of its wildcards. */
 	if (d->n_times == d->max_times)
 		keep_times(d);
 	d->time[d->n_times++] = r->expires;
+}
+
+static void see_rule(struct diff *d, const struct rule *r)
+{
+	d->ranged |= r->n_ranges > 0;
+	d->limited |= rule_is_limited(r);
+	cuts_add(&d->cuts, r);
+	see_end(d, r);
+}
+
+/* A deny of addresses alone is about every host. */
+static int see_common(struct diff *d)
+{
+	d->time[d->n_times++] = d->now;
+	for (unsigned s = 0; s < 2; s++) {
+		for (size_t i = 0; i < d->set[s]->n_rules; i++) {
+			const struct rule *r = &d->set[s]->rule[i];
+
+			if (r->deny && !r->has_hosts)
+				see_end(d, r);
+		}
+	}
+	keep_times(d);
+	d->common_time = mem_new_array(d->n_times, sizeof(*d->time));
+	if (!d->common_time)
+		return -ENOMEM;
+	memcpy(d->common_time, d->time, d->n_times * sizeof(*d->time));
+	d->n_common_times = d->n_times;
+	return 0;
 }
 
 /* The rules that speak of @host, or of flows without a name. */
@@ -586,24 +450,24 @@ static void see_rules(struct diff *d, struct str host)
 	bool literal = str_empty(host);
 	struct host_rules it;
 
-	d->n_times = 0;
-	d->time[d->n_times++] = d->now;
-	d->ranged = d->nameless_deny;
+	d->n_times = d->n_common_times;
+	memcpy(d->time, d->common_time, d->n_times * sizeof(*d->time));
+	cuts_start(&d->cuts);
+	d->ranged = d->cuts.nameless_deny;
 	d->limited = false;
 	for (unsigned s = 0; s < 2; s++) {
 		host_table_find(&d->set[s]->hosts, host, &path);
 		host_rules_start(&it, d->set[s], &path);
 		while ((r = host_rules_next(&it)))
 			see_rule(d, r);
-		if (!literal && !d->nameless_deny)
-			continue;
-		for (size_t i = 0; i < d->set[s]->n_rules; i++) {
+		for (size_t i = 0; literal && i < d->set[s]->n_rules; i++) {
 			r = &d->set[s]->rule[i];
-			if (!r->has_hosts && (r->deny || literal))
+			if (!r->has_hosts)
 				see_rule(d, r);
 		}
 	}
 	keep_times(d);
+	cuts_make(&d->cuts, d->ranged || literal);
 }
 
 /*
@@ -620,7 +484,7 @@ static bool look_again(struct diff *d)
 	}
 	d->wanted = once ? GAINED | LOST | WAY :
 		    d->wanted ? d->wanted << 1 : GAINED;
-	memset(d->told, 0, d->n_ports * sizeof(*d->told));
+	memset(d->told, 0, d->cuts.n_ports * sizeof(*d->told));
 	return true;
 }
 
@@ -662,7 +526,12 @@ static int begin(struct diff *d, const struct ruleset *from,
 	d->max_times = from->n_rules + to->n_rules + 2;
 	d->time = mem_new_array(d->max_times, sizeof(*d->time));
 	d->names = arena_new(NAMES_MAX);
-	return d->time && d->names ? collect_patterns(d) : -ENOMEM;
+	if (!d->time || !d->names || cuts_init(&d->cuts, d->set) < 0)
+		return -ENOMEM;
+	d->told = mem_new_array(d->cuts.max_ports, sizeof(*d->told));
+	if (!d->told || see_common(d) < 0)
+		return -ENOMEM;
+	return collect_patterns(d);
 }
 
 int rules_diff(const struct ruleset *from, const struct ruleset *to,
@@ -676,10 +545,6 @@ int rules_diff(const struct ruleset *from, const struct ruleset *to,
 	int e = begin(&d, from, to);
 
 	if (!e)
-		e = cut_ports(&d);
-	if (!e)
-		e = cut_addrs(&d);
-	if (!e)
 		e = cut_requests(&d);
 	for (size_t i = 0; !e && i < d.n_patterns && !d.stopped; i++)
 		judge_pattern(&d, &d.pattern[i]);
@@ -689,12 +554,12 @@ int rules_diff(const struct ruleset *from, const struct ruleset *to,
 			judge_addrs(&d, &q, &c);
 	}
 	mem_free(d.time);
+	mem_free(d.common_time);
 	mem_free(d.pattern);
 	arena_free(d.names);
-	mem_free(d.port);
+	cuts_done(&d.cuts);
 	mem_free(d.told);
 	mem_free(d.method);
 	mem_free(d.path);
-	mem_free(d.addr);
 	return e;
 }

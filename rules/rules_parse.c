@@ -108,10 +108,15 @@ static void refuse_section(struct parser *p)
 	p->refused = true;
 }
 
-static struct ast_rule *find_rule(const struct rules_ast *ast, bool deny,
-				  struct str name)
+static const struct ast_rule *find_rule(const struct parser *p, bool deny,
+					struct str name)
 {
-	for (struct ast_rule *r = ast->rules; r; r = r->next) {
+	struct hash_node *n = hash_first(&p->rules, hash_str(name));
+
+	for (; n; n = hash_next(n)) {
+		const struct ast_rule *r = container_of(n, struct ast_rule,
+							by_name);
+
 		if (r->deny == deny && str_eq(r->name, name))
 			return r;
 	}
@@ -202,6 +207,7 @@ static void add_rule(struct parser *p, struct str name)
 	*p->ast->rules_end = rule;
 	p->ast->rules_end = &rule->next;
 	p->ast->n_rules++;
+	hash_add(&p->rules, &rule->by_name, hash_str(rule->name));
 	p->rule = rule;
 	set_section_text(p, name);
 }
@@ -238,7 +244,7 @@ static void begin_rule(struct parser *p, struct str name)
 		refuse_section(p);
 		return;
 	}
-	same = find_rule(p->ast, p->kind == SECTION_DENY, name);
+	same = find_rule(p, p->kind == SECTION_DENY, name);
 	if (same) {
 		report_error(p->report, here(p),
 			     "[%s %.*s] stands here again, first in %s; join "
@@ -408,16 +414,21 @@ static void apply_defaults(struct rules_ast *ast)
 	}
 }
 
+static void parser_done(struct parser *p)
+{
+	hash_done(&p->rules);
+}
+
 int rules_parse(struct rules_ast *ast, struct rules_report *report)
 {
-	struct parser p = { .ast = ast, .report = report };
+	CLEANUP(parser_done) struct parser p = { .ast = ast, .report = report };
 	int err = 0;
 
 	ast->rules_end = &ast->rules;
 	ast->settings_end = &ast->settings;
 	ast->default_expires = RULES_NEVER;
 	p.claimed = take(&p, report->n_sources + 1);
-	if (!p.claimed)
+	if (!p.claimed || hash_init(&p.rules, 0) < 0)
 		return -ENOMEM;
 	check_sources(&p);
 	for (size_t i = 0; i < report->n_sources && !err; i++) {

@@ -42,6 +42,7 @@ struct parser {
 	struct str section;		/* "allow NAME", with one blank */
 	struct str section_name;	/* of SECTION_CREDENTIAL */
 	struct ast_rule *rule;		/* of SECTION_ALLOW and SECTION_DENY */
+	struct hash_table rules;	/* struct ast_rule.by_name */
 	struct rules_place policy_place;	/* of this source's [policy] */
 	struct rules_place own_name, own_owner, own_reason; /* an include's */
 	struct ast_setting *first_setting;	/* of the section */

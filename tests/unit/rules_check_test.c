@@ -660,6 +660,34 @@ static void comparing_rules_is_bounded(void **state)
 	buf_done(&text);
 }
 
+/* As many rules as there may be are no more work than each of them is. */
+static void rules_that_do_not_meet_cost_nothing(void **state)
+{
+	struct buf text = BUF_INIT(1 << 20);
+	struct ruleset *rs;
+	struct told told;
+	int err = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 4095 && !err; i++)
+		err = buf_printf(&text, "[allow r%u]\n"
+				 "addresses = 8.%u.%u.0/24\n", i, i / 256,
+				 i % 256);
+	if (!err)
+		err = buf_add_str(&text, STR("[allow last]\n"
+					     "addresses = 8.1.2.128/25\n"));
+	assert_int_equal(err, 0);
+	rs = compile_told(buf_cstr(&text), &told);
+	assert_non_null(rs);
+	assert_int_equal(rules_count(rs), 4096);
+	assert_string_equal(buf_cstr(&told.text),
+			    "p.ini:8191:0: warning: [allow last] adds nothing: "
+			    "[allow r258] (p.ini:517) covers it\n");
+	rules_unref(rs);
+	buf_done(&told.text);
+	buf_done(&text);
+}
+
 /* At each allocation in turn: an error, no leak, no crash. */
 static void running_out_of_memory_is_an_error(void **state)
 {
@@ -710,6 +738,7 @@ int main(void)
 		cmocka_unit_test(limits_have_names_and_words),
 		cmocka_unit_test(finding_places_takes_as_long_as_the_lines),
 		cmocka_unit_test(comparing_rules_is_bounded),
+		cmocka_unit_test(rules_that_do_not_meet_cost_nothing),
 		cmocka_unit_test(running_out_of_memory_is_an_error),
 	};
 
