@@ -89,7 +89,7 @@ static bool take_connected(struct conn *c, const struct conn_target *t)
 		return false;
 	if (conn_target_eq(&c->target, t) && net_is_alive(c)) {
 		tell_way(c);
-		forward_dialed(c->forward, fd_take(&c->net));
+		forward_dialed(c->forward, stream_plain(fd_take(&c->net)));
 		return true;
 	}
 	fd_closep(&c->net);
@@ -106,7 +106,7 @@ static bool take_pooled(struct conn *c, const struct conn_target *t)
 	c->way = (struct dial_way){ .parent = NULL };
 	c->parent_status = 0;
 	tell_way(c);
-	forward_dial_found(c->forward, fd);
+	forward_dial_found(c->forward, stream_plain(fd));
 	return true;
 }
 
@@ -146,7 +146,7 @@ void conn_http_on_dialed(struct conn *c, const struct dial_result *r)
 		why = conn_judge_dialed(c);
 	if (why == REASON_ALLOWED) {
 		tell_way(c);
-		forward_dialed(c->forward, fd);
+		forward_dialed(c->forward, stream_plain(fd));
 		return;
 	}
 	fd_closep(&fd);
@@ -182,14 +182,18 @@ static bool may_outlive(const struct conn *c)
 	       c->via == RECORD_VIA_TRANSPARENT;
 }
 
-static bool http_net_idle(void *arg, int net, uint64_t bytes_up,
+static bool http_net_idle(void *arg, struct stream *net, uint64_t bytes_up,
 			  uint64_t bytes_down)
 {
 	struct conn *c = arg;
 
 	c->bytes_up = c->base_up + bytes_up;
 	c->bytes_down = c->base_down + bytes_down;
-	return conn_pool_give(c, net);
+	REQUIRE(stream_is_plain(net));
+	if (!conn_pool_give(c, net->fd))
+		return false;
+	*net = STREAM_NONE;
+	return true;
 }
 
 /* The target of the flow that is open, or what the address leads to. */
@@ -228,12 +232,13 @@ static void http_record(void *arg, struct record *r)
 	conn_record_http(c, r, of_flow);
 }
 
-static void http_tunnel(void *arg, int net, struct str up, struct str down,
-			uint64_t bytes_up, uint64_t bytes_down)
+static void http_tunnel(void *arg, struct stream net, struct str up,
+			struct str down, uint64_t bytes_up, uint64_t bytes_down)
 {
 	struct conn *c = arg;
 
-	c->net = net;
+	REQUIRE(stream_is_plain(&net));	/* what a relay can move */
+	c->net = net.fd;
 	c->base_up += bytes_up;
 	c->base_down += bytes_down;
 	c->forward_over = true;
@@ -282,7 +287,7 @@ void conn_start_http(struct conn *c)
 {
 	struct forward_config config = {
 		.base = c->s->worker->base,
-		.app = c->app,
+		.app = stream_plain(c->app),
 		.early = buf_str(&c->in),
 		.policy = rules_name(c->rules),
 		.run = c->s->run,

@@ -46,7 +46,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <unistd.h>
 
 #include <event2/event.h>
 
@@ -123,9 +122,11 @@ static void deadline_for(struct forward *f, enum forward_state state)
 
 static void forward_check(const struct forward *f)
 {
-	REQUIRE(f->net.fd >= 0 || f->state != FORWARD_EXCHANGE);
-	REQUIRE(f->net.fd < 0 || (f->state != FORWARD_DIAL &&
-				  f->state != FORWARD_ENDED));
+	bool net = stream_is_open(&f->net.io);
+
+	REQUIRE(net || f->state != FORWARD_EXCHANGE);
+	REQUIRE(!net || (f->state != FORWARD_DIAL &&
+			 f->state != FORWARD_ENDED));
 }
 
 void forward_set_state(struct forward *f, enum forward_state to)
@@ -240,7 +241,7 @@ static bool dial_step(struct forward *f)
 	}
 	if (!f->dial_over)
 		return false;
-	if (f->dial_fd < 0) {
+	if (!stream_is_open(&f->dial_net)) {
 		forward_refuse(f, f->dial_why, 0);
 		return true;
 	}
@@ -300,10 +301,15 @@ static bool drain_step(struct forward *f)
 
 static bool flush_step(struct forward *f)
 {
+	int err = -EPIPE;
+
 	if (f->app.out.n > 0)
 		return false;
-	if (f->app.deaf || f->app.broken || f->end_reset ||
-	    !forward_half_shut(&f->app))
+	if (!f->app.deaf && !f->app.broken && !f->end_reset)
+		err = forward_half_shut(&f->app);
+	if (err == -EAGAIN)
+		return false;
+	if (err < 0)
 		forward_end(f, f->end_why, f->end_reset);
 	else
 		forward_set_state(f, FORWARD_LINGER);
@@ -358,7 +364,7 @@ static void forward_arm(struct forward *f)
 		forward_half_trim(&f->net);
 	}
 	armed = forward_half_arm(&f->app, READ_ON, 0);
-	if (f->net.fd >= 0 &&
+	if (stream_is_open(&f->net.io) &&
 	    !forward_half_arm(&f->net, f->state == FORWARD_HEAD ?
 			      READ_IDLE : READ_ON, f->limits.net_idle_ms))
 		armed = false;
@@ -370,7 +376,7 @@ static void forward_arm(struct forward *f)
 /* Both last operations may free @f: nothing touches it behind them. */
 static void forward_leave(struct forward *f)
 {
-	int net = f->net.fd;
+	struct stream net;
 
 	event_del(f->timer);
 	event_del(f->kick);
@@ -382,7 +388,7 @@ static void forward_leave(struct forward *f)
 		f->ops->finish(f->arg, f->end_why, f->end_reset);
 		return;
 	}
-	f->net.fd = -1;
+	net = stream_take(&f->net.io);
 	f->ops->tunnel(f->arg, net, buf_str(&f->net.out), buf_str(&f->app.out),
 		       f->net.bytes_out, f->net.bytes_in);
 }
@@ -464,7 +470,7 @@ static void due_fn(void *arg)
 	f->due = 0;
 	if (due & FORWARD_APP_READ)
 		forward_half_fill(&f->app);
-	if ((due & FORWARD_NET_READ) && f->net.fd >= 0)
+	if ((due & FORWARD_NET_READ) && stream_is_open(&f->net.io))
 		forward_half_fill(&f->net);
 	sched_spend(f->turn, SCHED_COST_CALL + (int64_t)
 		    (f->app.bytes_in + f->net.bytes_in - before));
@@ -497,9 +503,13 @@ static void net_read_cb(evutil_socket_t fd, short what, void *arg)
 
 static void write_cb(evutil_socket_t fd, short what, void *arg)
 {
+	struct forward *f = forward_of(arg);
+
 	(void)fd;
 	(void)what;
-	sched_run(forward_of(arg)->turn, &forward_of(arg)->work);
+	f->due |= forward_half_due(&f->app, FORWARD_APP_READ) |
+		  forward_half_due(&f->net, FORWARD_NET_READ);
+	sched_run(f->turn, &f->work);
 }
 
 static void kick_cb(evutil_socket_t fd, short what, void *arg)
@@ -559,8 +569,8 @@ int forward_start(const struct forward_config *config, struct forward **ret)
 	if (!f)
 		return -ENOMEM;
 	f->magic = FORWARD_MAGIC;
-	f->dial_fd = -1;
-	forward_half_init(&f->net, -1);
+	f->dial_net = STREAM_NONE;
+	forward_half_init(&f->net, STREAM_NONE);
 	err = forward_init(f, config);
 	if (err < 0) {
 		forward_free(f);
@@ -590,7 +600,7 @@ void forward_revoke(struct forward *f, enum reason why)
 {
 	switch (f->state) {
 	case FORWARD_DIAL:
-		if (!f->dial_over || f->dial_fd < 0)
+		if (!f->dial_over || !stream_is_open(&f->dial_net))
 			return;
 		/* Connected, and not taken yet: as if the dial had failed. */
 		forward_net_take(f);
@@ -623,10 +633,8 @@ void forward_free(struct forward *f)
 	sched_cancel(&f->work);
 	forward_half_done(&f->app);
 	forward_half_done(&f->net);
-	if (f->dial_fd >= 0)
-		close(f->dial_fd);
-	if (f->net.fd >= 0)
-		close(f->net.fd);
+	stream_close(&f->dial_net);
+	stream_close(&f->net.io);
 	if (f->timer)
 		event_free(f->timer);
 	if (f->kick)

@@ -6,7 +6,8 @@
  * for HTTP inside a CONNECT to a port whose rule says http.  The engine reads
  * requests off the app half, asks its owner about each, has the net half
  * dialled by it, and moves heads and bodies.  It knows no rules, no resolver
- * and no audit: all of that is behind the operations.  Theory in forward.c.
+ * and no audit: all of that is behind the operations.  What its two halves are
+ * made of is behind those of stream.h.  Theory in forward.c.
  */
 #ifndef PROXY_FORWARD_H
 #define PROXY_FORWARD_H
@@ -18,6 +19,7 @@
 #include "base/compiler.h"
 #include "base/reason.h"
 #include "base/str.h"
+#include "proxy/stream.h"
 #include "rules/host_name.h"
 #include "rules/rules.h"
 
@@ -91,11 +93,11 @@ struct forward_ops {
 			   uint64_t bytes_down);
 	/*
 	 * The connection of the last dial is left whole: nothing of an
-	 * exchange is on it, and the origin keeps it open.  True: @net is the
-	 * callee's, with the bytes that crossed it here, and net_closed is
-	 * not called; false: it is.  Only where @outlives says so.
+	 * exchange is on it, and the origin keeps it open.  True: @net was
+	 * taken, with the bytes that crossed it here, and net_closed is not
+	 * called; false: it is.  Only where @outlives says so.
 	 */
-	bool (*net_idle)(void *arg, int net, uint64_t bytes_up,
+	bool (*net_idle)(void *arg, struct stream *net, uint64_t bytes_up,
 			 uint64_t bytes_down);
 	/*
 	 * Post one RECORD_HTTP.  Set are: event, act, reason, rule, host
@@ -112,7 +114,7 @@ struct forward_ops {
 	 * borrowed for this call.  @bytes_*: what crossed net before.  The
 	 * engine is silent after; it may be freed inside.
 	 */
-	void (*tunnel)(void *arg, int net, struct str up, struct str down,
+	void (*tunnel)(void *arg, struct stream net, struct str up, struct str down,
 		       uint64_t bytes_up, uint64_t bytes_down);
 	/*
 	 * The connection is over: close app, with a reset when @reset.  Called
@@ -139,7 +141,7 @@ struct forward_limits {
 
 struct forward_config {
 	struct event_base *base;
-	int app;			/* non-blocking, borrowed */
+	struct stream app;		/* borrowed */
 	struct str early;		/* already read from app; copied;
 					 * at most FORWARD_BUF bytes */
 	enum forward_mode mode;
@@ -162,9 +164,10 @@ NODISCARD int forward_start(const struct forward_config *config,
 			    struct forward **ret);
 
 /* The dial's result, at any time after dial() was entered, also inside it.
- * @fd: connected, non-blocking, taken. */
-void forward_dialed(struct forward *f, int fd);
-void forward_dial_found(struct forward *f, int fd);	/* was used before */
+ * @net: connected, its layer too; taken. */
+void forward_dialed(struct forward *f, struct stream net);
+/* It was used before. */
+void forward_dial_found(struct forward *f, struct stream net);
 void forward_dial_failed(struct forward *f, enum reason why);
 /*
  * Before forward_dialed(): the connection leads to a parent proxy, and each

@@ -451,9 +451,10 @@ void forward_admit(struct forward *f)
 		forward_final_over(f);
 		return;
 	}
-	if (f->net.fd >= 0 && !forward_half_silent(&f->net))
+	if (stream_is_open(&f->net.io) && !forward_half_silent(&f->net))
 		forward_net_close(f, REASON_ORIGIN_CLOSED);
-	if (f->net.fd >= 0 && same_target(&f->net_target, &f->x.target)) {
+	if (stream_is_open(&f->net.io) &&
+	    same_target(&f->net_target, &f->x.target)) {
 		f->net_reused = true;
 		forward_send(f);
 		return;

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * forward_half.c - one socket of the HTTP engine with its two buffers
+ * forward_half.c - one stream of the HTTP engine with its two buffers
  *
- * The only file of the engine that touches a descriptor: what is read stands in
- * @in, what is to be sent in @out, both bounded, and an end or a failure is a
- * flag that the engine's steps look at.  A half is read in its callback only,
- * one read each; a buffer that is full stops the reading.
+ * The only file of the engine that moves bytes: what is read stands in @in,
+ * what is to be sent in @out, both bounded, and an end or a failure is a flag
+ * that the engine's steps look at.  A half is read in its callback only, one
+ * read each; a buffer that is full stops the reading.
+ *
+ * The two events are those of the descriptor.  A layer above it can have to
+ * write before it can be read, and the other way round, so either event may
+ * serve either wish; and it can hold bytes of which the descriptor shows
+ * nothing, so that reading is made due without one.
  */
 #include <errno.h>
-#include <sys/socket.h>
 
 #include <event2/event.h>
 
@@ -35,14 +39,13 @@ static void half_fail(struct forward_half *h)
 /* No byte may come: is there one at all, or the end? */
 static void half_over(struct forward_half *h, enum reason why)
 {
-	char byte;
-	ssize_t n = recv(h->fd, &byte, 1, MSG_PEEK);
+	int n = stream_peek(&h->io);
 
 	if (n > 0)
 		h->over = why;
 	else if (n == 0)
 		h->eof = true;
-	else if (errno != EAGAIN && errno != EINTR)
+	else if (n != -EAGAIN)
 		half_fail(h);
 }
 
@@ -82,14 +85,14 @@ void forward_half_fill(struct forward_half *h)
 	room = half_room(h, room);
 	if (room == 0)
 		return;
-	n = recv(h->fd, h->in.p + h->in.n, room, 0);
+	n = stream_read(&h->io, h->in.p + h->in.n, room);
 	half_settle(h, QUOTA_DOWN, n);
 	if (n > 0) {
 		h->in.n += (size_t)n;
 		h->bytes_in += (uint64_t)n;
 	} else if (n == 0) {
 		h->eof = true;
-	} else if (errno != EAGAIN && errno != EINTR) {
+	} else if (n != -EAGAIN) {
 		half_fail(h);
 	}
 }
@@ -117,19 +120,19 @@ bool forward_half_flush(struct forward_half *h)
 	size_t may;
 	ssize_t n;
 
-	if (h->fd < 0 || h->out.n == 0)
+	if (!stream_is_open(&h->io) || h->out.n == 0)
 		return false;
 	may = half_may_send(h);
 	if (may == 0)
 		return h->over != REASON_ALLOWED;
-	n = h->deaf ? -1 : send(h->fd, h->out.p, may, MSG_NOSIGNAL);
+	n = h->deaf ? -EPIPE : stream_write(&h->io, h->out.p, may);
 	half_settle(h, QUOTA_UP, n);
 	if (n > 0) {
 		buf_consume(&h->out, (size_t)n);
 		h->bytes_out += (uint64_t)n;
 		return true;
 	}
-	if (!h->deaf && (errno == EAGAIN || errno == EINTR))
+	if (n == -EAGAIN)
 		return false;
 	h->deaf = true;
 	buf_reset(&h->out);
@@ -144,35 +147,64 @@ void forward_half_trim(struct forward_half *h)
 		buf_done(&h->out);
 }
 
-bool forward_half_arm(struct forward_half *h, enum forward_reading reading,
-		      unsigned idle_ms)
+/* False: it cannot be watched for reading. */
+static bool arm_read(struct forward_half *h, enum forward_reading reading,
+		     unsigned idle_ms)
 {
 	const struct timeval tv = {
 		.tv_sec = idle_ms / 1000, .tv_usec = idle_ms % 1000 * 1000,
 	};
-	bool writing = h->out.n > 0 && !h->deaf && !h->held_out;
-	bool armed = true;
+
+	if (reading == h->reading)
+		return true;
+	event_del(h->rd);
+	h->reading = (uint8_t)reading;
+	return reading == READ_OFF ||
+	       event_add(h->rd, reading == READ_IDLE ? &tv : NULL) == 0;
+}
+
+static bool arm_write(struct forward_half *h, bool writing)
+{
+	if (writing == h->writing)
+		return true;
+	h->writing = writing;
+	if (writing)
+		return event_add(h->wr, NULL) == 0;
+	event_del(h->wr);
+	return true;
+}
+
+bool forward_half_arm(struct forward_half *h, enum forward_reading reading,
+		      unsigned idle_ms)
+{
+	bool writing = h->shutting ||
+		       (h->out.n > 0 && !h->deaf && !h->held_out);
+	enum forward_reading rd;
+	bool wr, armed;
 
 	if (h->eof || h->held_in || h->in.n >= FORWARD_BUF)
 		reading = READ_OFF;
-	if (reading != h->reading) {
-		event_del(h->rd);
-		if (reading != READ_OFF &&
-		    event_add(h->rd, reading == READ_IDLE ? &tv : NULL) < 0) {
-			half_fail(h);
-			armed = false;
-		}
-		h->reading = (uint8_t)reading;
+	rd = h->io.read_waits_write ? READ_OFF : reading;
+	wr = reading != READ_OFF && h->io.read_waits_write;
+	if (writing && h->io.write_waits_read)
+		rd = MAX(rd, READ_ON);
+	else
+		wr |= writing;
+	armed = arm_read(h, rd, idle_ms);
+	if (!armed)
+		half_fail(h);
+	if (!arm_write(h, wr)) {
+		h->deaf = true;
+		armed = false;
 	}
-	if (writing != h->writing) {
-		if (!writing)
-			event_del(h->wr);
-		else if (event_add(h->wr, NULL) < 0)
-			armed = false;
-		h->deaf = !armed || h->deaf;
-		h->writing = writing;
-	}
+	if (reading != READ_OFF && stream_pending(&h->io))
+		event_active(h->rd, EV_READ, 0);
 	return armed;
+}
+
+unsigned forward_half_due(const struct forward_half *h, enum forward_due read)
+{
+	return stream_is_open(&h->io) && h->io.read_waits_write ? read : 0;
 }
 
 void forward_half_disarm(struct forward_half *h)
@@ -194,10 +226,10 @@ void forward_half_done(struct forward_half *h)
 	buf_done(&h->out);
 }
 
-void forward_half_init(struct forward_half *h, int fd)
+void forward_half_init(struct forward_half *h, struct stream io)
 {
 	*h = (struct forward_half){
-		.fd = fd,
+		.io = io,
 		.in = BUF_INIT(FORWARD_BUF), .out = BUF_INIT(FORWARD_OUT_MAX),
 	};
 }
@@ -205,20 +237,21 @@ void forward_half_init(struct forward_half *h, int fd)
 int forward_half_watch(struct forward_half *h, struct event_base *base,
 		       event_callback_fn rd, event_callback_fn wr, void *arg)
 {
-	h->rd = event_new(base, h->fd, EV_READ | EV_PERSIST, rd, arg);
-	h->wr = event_new(base, h->fd, EV_WRITE | EV_PERSIST, wr, arg);
+	h->rd = event_new(base, h->io.fd, EV_READ | EV_PERSIST, rd, arg);
+	h->wr = event_new(base, h->io.fd, EV_WRITE | EV_PERSIST, wr, arg);
 	return h->rd && h->wr ? 0 : -ENOMEM;
 }
 
-bool forward_half_silent(const struct forward_half *h)
+bool forward_half_silent(struct forward_half *h)
 {
-	char byte;
-
-	return !h->eof && h->in.n == 0 &&
-	       recv(h->fd, &byte, 1, MSG_PEEK) < 0 && errno == EAGAIN;
+	return !h->eof && h->in.n == 0 && stream_peek(&h->io) == -EAGAIN &&
+	       !h->io.read_waits_write;
 }
 
-bool forward_half_shut(struct forward_half *h)
+int forward_half_shut(struct forward_half *h)
 {
-	return shutdown(h->fd, SHUT_WR) == 0;
+	int err = stream_shut(&h->io);
+
+	h->shutting = err == -EAGAIN;
+	return err;
 }

@@ -2,7 +2,7 @@
 /*
  * forward_int.h - what the files of the HTTP engine share
  *
- * forward.c has the states and the events; forward_half.c a socket with its
+ * forward.c has the states and the events; forward_half.c a stream with its
  * buffers; forward_net.c the one to the origin; forward_admit.c the judgement of
  * a request; forward_exchange.c its refusal, its answer and its record;
  * forward_final.c what is answered here.
@@ -17,6 +17,7 @@
 #include "proxy/http1.h"
 #include "proxy/rewrite.h"
 #include "proxy/sched.h"
+#include "proxy/stream.h"
 #include "proxy/websocket.h"
 
 struct quota_flow;
@@ -49,12 +50,13 @@ enum forward_due { FORWARD_APP_READ = 1, FORWARD_NET_READ = 2 };
 /* How a half is read: not, as it comes, or with a limit on its silence. */
 enum forward_reading { READ_OFF, READ_ON, READ_IDLE };
 
-/* One socket with its buffers; app and net are twins. */
+/* One stream with its buffers; app and net are twins. */
 struct forward_half {
-	int fd;			/* app: borrowed; net: ours, -1 none */
-	struct event *rd, *wr;
+	struct stream io;	/* app: borrowed; net: ours, or none */
+	struct event *rd, *wr;	/* of its descriptor */
 	uint8_t reading;	/* enum forward_reading: how @rd is armed */
 	bool writing;		/* @wr is armed */
+	bool shutting;		/* it could not be told yet that no more comes */
 	bool eof;		/* nothing more comes from it */
 	bool broken;		/* by a reset or another error, not a FIN */
 	bool deaf;		/* it takes nothing more */
@@ -129,8 +131,8 @@ struct forward {
 	bool net_bound;		/* it may answer to one client: nobody else's */
 	bool outlives;		/* the owner may have use for it */
 
-	bool dial_over;		/* result below; -1 with a reason */
-	int dial_fd;
+	bool dial_over;		/* result below; none, with a reason */
+	struct stream dial_net;
 	bool dial_found;	/* it was used before */
 	enum reason dial_why;
 
@@ -156,8 +158,8 @@ void forward_next(struct forward *f);
 
 /* --- forward_half.c ----------------------------------------------------------- */
 
-void forward_half_init(struct forward_half *h, int fd);
-void forward_half_done(struct forward_half *h);	/* the descriptor stays */
+void forward_half_init(struct forward_half *h, struct stream io);
+void forward_half_done(struct forward_half *h);	/* the stream stays */
 NODISCARD int forward_half_watch(struct forward_half *h,
 				 struct event_base *base, event_callback_fn rd,
 				 event_callback_fn wr, void *arg);
@@ -174,9 +176,11 @@ void forward_half_consume(struct forward_half *h, size_t n);
 /* Send what can be sent; true: some was. */
 bool forward_half_flush(struct forward_half *h);
 /* Has it said nothing that was not read yet, and not ended? */
-bool forward_half_silent(const struct forward_half *h);
-/* Say that no more comes; false: there is nobody to hear it. */
-NODISCARD bool forward_half_shut(struct forward_half *h);
+bool forward_half_silent(struct forward_half *h);
+/* What is ready was ready for writing: what is it good for? */
+unsigned forward_half_due(const struct forward_half *h, enum forward_due read);
+/* Say that no more comes: 0; -EAGAIN: not yet; or there is nobody to hear it. */
+NODISCARD int forward_half_shut(struct forward_half *h);
 /* Between requests nothing is held but what the client already sent. */
 void forward_half_trim(struct forward_half *h);
 

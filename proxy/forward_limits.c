@@ -62,7 +62,7 @@ bool forward_over_step(struct forward *f)
 {
 	enum reason why = f->net.over;
 
-	if (f->net.fd < 0 || why == REASON_ALLOWED)
+	if (!stream_is_open(&f->net.io) || why == REASON_ALLOWED)
 		return false;
 	f->net.over = REASON_ALLOWED;
 	if (f->state == FORWARD_EXCHANGE)

@@ -7,20 +7,18 @@
  * two requests the connection stays with its client; when that has no more use
  * for it, and nothing of an exchange is on it, the owner may keep it.
  */
-#include <unistd.h>
-
 #include "proxy/forward_int.h"
 
 void forward_net_close(struct forward *f, enum reason why)
 {
 	uint64_t up = f->net.bytes_out, down = f->net.bytes_in;
 
-	if (f->net.fd < 0)
+	if (!stream_is_open(&f->net.io))
 		return;
 	forward_half_disarm(&f->net);
-	close(f->net.fd);
+	stream_close(&f->net.io);
 	forward_half_done(&f->net);
-	forward_half_init(&f->net, -1);
+	forward_half_init(&f->net, STREAM_NONE);
 	f->ops->net_closed(f->arg, why, up, down);
 }
 
@@ -33,35 +31,38 @@ static bool net_is_whole(const struct forward *f)
 
 void forward_net_leave(struct forward *f, enum reason why)
 {
-	int fd = f->net.fd;
+	struct stream *net = &f->net.io;
 
-	if (fd < 0 || !f->outlives || !net_is_whole(f)) {
+	if (!stream_is_open(net) || !f->outlives || !net_is_whole(f)) {
 		forward_net_close(f, why);
 		return;
 	}
 	forward_half_disarm(&f->net);
-	if (!f->ops->net_idle(f->arg, fd, f->net.bytes_out, f->net.bytes_in)) {
+	if (!f->ops->net_idle(f->arg, net, f->net.bytes_out,
+			      f->net.bytes_in)) {
 		forward_net_close(f, why);
 		return;
 	}
 	forward_half_done(&f->net);
-	forward_half_init(&f->net, -1);
+	forward_half_init(&f->net, STREAM_NONE);
 }
 
 void forward_net_check(struct forward *f)
 {
-	if (f->net.fd < 0)
+	if (!stream_is_open(&f->net.io))
 		return;
 	if (f->net.broken)
 		forward_net_close(f, REASON_ORIGIN_RESET);
-	else if (f->net.eof || f->net.in.n > 0)
+	/* One whose layer has something to settle is not idle. */
+	else if (f->net.eof || f->net.in.n > 0 ||
+		 f->net.io.read_waits_write)
 		forward_net_close(f, REASON_ORIGIN_CLOSED);
 }
 
 void forward_dial(struct forward *f)
 {
 	f->dial_over = false;
-	f->dial_fd = -1;
+	f->dial_net = STREAM_NONE;
 	f->dial_found = false;
 	forward_set_state(f, FORWARD_DIAL);
 	f->ops->dial(f->arg, &f->x.target,
@@ -70,10 +71,10 @@ void forward_dial(struct forward *f)
 
 void forward_net_take(struct forward *f)
 {
-	if (f->state != FORWARD_DIAL || !f->dial_over || f->dial_fd < 0)
+	if (f->state != FORWARD_DIAL || !f->dial_over ||
+	    !stream_is_open(&f->dial_net))
 		return;
-	forward_half_init(&f->net, f->dial_fd);
-	f->dial_fd = -1;
+	forward_half_init(&f->net, stream_take(&f->dial_net));
 	f->net_target = f->x.target;
 	f->net_keep = false;
 	f->net_whole = false;
@@ -81,19 +82,19 @@ void forward_net_take(struct forward *f)
 	f->net_reused = f->dial_found;
 }
 
-static void dial_result(struct forward *f, int fd, enum reason why)
+static void dial_result(struct forward *f, struct stream net, enum reason why)
 {
 	REQUIRE(f->magic == FORWARD_MAGIC);
 	REQUIRE(f->state == FORWARD_DIAL && !f->dial_over);
 	f->dial_over = true;
-	f->dial_fd = fd;
+	f->dial_net = net;
 	f->dial_why = why;
 	event_active(f->kick, 0, 0);
 }
 
-void forward_dialed(struct forward *f, int fd)
+void forward_dialed(struct forward *f, struct stream net)
 {
-	dial_result(f, fd, REASON_ALLOWED);
+	dial_result(f, net, REASON_ALLOWED);
 }
 
 void forward_set_parent(struct forward *f, bool absolute, struct str basic)
@@ -102,18 +103,18 @@ void forward_set_parent(struct forward *f, bool absolute, struct str basic)
 	f->net_basic = basic;
 }
 
-void forward_dial_found(struct forward *f, int fd)
+void forward_dial_found(struct forward *f, struct stream net)
 {
-	dial_result(f, fd, REASON_ALLOWED);
+	dial_result(f, net, REASON_ALLOWED);
 	f->dial_found = true;
 }
 
 void forward_dial_failed(struct forward *f, enum reason why)
 {
-	dial_result(f, -1, why);
+	dial_result(f, STREAM_NONE, why);
 }
 
 const struct forward_target *forward_net_target(const struct forward *f)
 {
-	return f->net.fd >= 0 ? &f->net_target : NULL;
+	return stream_is_open(&f->net.io) ? &f->net_target : NULL;
 }

@@ -93,5 +93,6 @@ sbin_PROGRAMS += %D%/penstockd
 	%D%/http1.c %D%/http1.h %D%/http1_body.c %D%/http1_target.c \
 	%D%/refusal.c %D%/refusal.h \
 	%D%/sniff.c %D%/sniff.h \
+	%D%/stream.c %D%/stream.h \
 	%D%/websocket.c %D%/websocket.h \
 	%D%/socks.c %D%/socks.h

@@ -3,8 +3,9 @@
  * forward_fuzz.c - the HTTP engine between a program and origins that say and
  *                  do anything, in any order
  *
- * The input is a script: a byte that says who does what, a byte with a length
- * for those who speak, and their words.  Whatever happens, the engine keeps
+ * The input is a script: a byte for the way in, and whether what lies between is
+ * bare sockets, then a byte that says who does what, a byte with a length for
+ * those who speak, and their words.  Whatever happens, the engine keeps
  * its promises to its owner: one end, every connection told closed or handed
  * over once, one record for each request.
  */
@@ -17,6 +18,7 @@
 
 #include "base/mem.h"
 #include "proxy/forward.h"
+#include "tests/unit/choppy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
@@ -34,8 +36,10 @@ enum act {
 static struct {
 	struct event_base *base;
 	struct forward *f;
-	int app, engine_app, net;
-	int pooled;			/* left whole by the engine, or -1 */
+	int app, net;			/* the ends of others */
+	struct stream engine_app;
+	struct stream pooled;		/* left whole by the engine, or none */
+	struct stream (*layer)(int fd);
 	bool dial_fails, dial_waits;	/* what the next dial does */
 	bool dialling;			/* no result yet */
 	bool net_open;			/* dialled, and not told closed */
@@ -70,7 +74,7 @@ static void dial_ends(void)
 	}
 	close_fd(&w.net);
 	w.net_open = true;
-	forward_dialed(w.f, pair(&w.net));
+	forward_dialed(w.f, w.layer(pair(&w.net)));
 }
 
 static void op_judge(void *arg, const struct forward_target *to,
@@ -95,13 +99,12 @@ static void op_dial(void *arg, const struct forward_target *to, bool fresh)
 	op_judge(NULL, to, &request, &answer);
 	REQUIRE(answer.reason == REASON_ALLOWED);
 	w.dials++;
-	if (w.pooled >= 0 && !fresh) {
+	if (stream_is_open(&w.pooled) && !fresh) {
 		w.net_open = true;
-		forward_dial_found(w.f, w.pooled);
-		w.pooled = -1;
+		forward_dial_found(w.f, stream_take(&w.pooled));
 		return;
 	}
-	close_fd(&w.pooled);
+	stream_close(&w.pooled);
 	w.dialling = true;
 	if (!w.dial_waits)
 		dial_ends();
@@ -125,12 +128,14 @@ static void op_net_closed(void *arg, enum reason why, uint64_t up,
 	w.net_open = false;
 }
 
-static bool op_net_idle(void *arg, int net, uint64_t up, uint64_t down)
+static bool op_net_idle(void *arg, struct stream *net, uint64_t up,
+			uint64_t down)
 {
 	(void)arg;
-	REQUIRE(w.net_open && down > 0 && up > 0 && w.pooled < 0);
+	REQUIRE(w.net_open && down > 0 && up > 0 &&
+		!stream_is_open(&w.pooled));
 	w.net_open = false;
-	w.pooled = net;
+	w.pooled = stream_take(net);
 	return true;
 }
 
@@ -149,14 +154,14 @@ static void over(void)
 	w.f = NULL;
 }
 
-static void op_tunnel(void *arg, int net, struct str up, struct str down,
-		      uint64_t bytes_up, uint64_t bytes_down)
+static void op_tunnel(void *arg, struct stream net, struct str up,
+		      struct str down, uint64_t bytes_up, uint64_t bytes_down)
 {
 	(void)arg;
 	(void)up;
 	REQUIRE(w.net_open && down.n > 0 && bytes_up > 0 && bytes_down > 0);
 	w.net_open = false;
-	close(net);
+	stream_close(&net);
 	over();
 }
 
@@ -167,7 +172,7 @@ static void op_finish(void *arg, enum reason why, bool reset)
 	(void)reset;
 	REQUIRE(!w.net_open);
 	over();
-	close_fd(&w.engine_app);
+	stream_close(&w.engine_app);
 }
 
 static const struct forward_ops ops = {
@@ -192,9 +197,10 @@ static void begin(uint8_t mode)
 			    .net_idle_ms = 600000, .linger_ms = 600000 },
 	};
 
-	w.engine_app = pair(&w.app);
 	w.net = -1;
-	w.pooled = -1;
+	w.pooled = STREAM_NONE;
+	w.layer = mode & 8 ? choppy_stream : stream_plain;
+	w.engine_app = w.layer(pair(&w.app));
 	config.app = w.engine_app;
 	if (config.mode != FORWARD_EXPLICIT)
 		config.pinned.port = 80;
@@ -307,11 +313,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	play(str_make(data + 1, n - 1));
 	cut();
 	close_fd(&w.app);
-	close_fd(&w.engine_app);
+	stream_close(&w.engine_app);
 	close_fd(&w.net);
-	close_fd(&w.pooled);
+	stream_close(&w.pooled);
 	/* A retry is a second dial for one request, never more. */
 	REQUIRE(w.dials <= 2 * w.records);
+	REQUIRE(choppy.open == 0);
 	event_base_free(w.base);
 	return 0;
 }

@@ -26,7 +26,8 @@ PROXY_FUZZ_LIBS = proxy/libproxy.a rules/librules.a base/libbase.a \
 %C%_parent_msg_fuzz_LDADD = $(PROXY_FUZZ_LIBS)
 
 FUZZ_TARGETS += %D%/forward_fuzz
-%C%_forward_fuzz_SOURCES = %D%/forward_fuzz.c $(FUZZ_MAIN)
+%C%_forward_fuzz_SOURCES = %D%/forward_fuzz.c $(FUZZ_MAIN) \
+	tests/unit/choppy.c tests/unit/choppy.h
 %C%_forward_fuzz_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS)
 %C%_forward_fuzz_LDFLAGS = $(FUZZ_LINK)
 %C%_forward_fuzz_LDADD = $(PROXY_FUZZ_LIBS) $(EVENT_LIBS)

@@ -108,7 +108,7 @@ static void op_dial(void *arg, const struct forward_target *to, bool fresh)
 	(void)to;
 	(void)fresh;
 	net_over();
-	forward_dialed(w.f, pair(&w.net));
+	forward_dialed(w.f, stream_plain(pair(&w.net)));
 }
 
 static void op_dial_cancel(void *arg)
@@ -126,7 +126,8 @@ static void op_net_closed(void *arg, enum reason why, uint64_t up,
 	net_over();
 }
 
-static bool op_net_idle(void *arg, int net, uint64_t up, uint64_t down)
+static bool op_net_idle(void *arg, struct stream *net, uint64_t up,
+			uint64_t down)
 {
 	(void)arg;
 	(void)net;
@@ -159,8 +160,8 @@ static void op_record(void *arg, struct record *r)
 	printf(":%d ", r->status);
 }
 
-static void op_tunnel(void *arg, int net, struct str up, struct str down,
-		      uint64_t bytes_up, uint64_t bytes_down)
+static void op_tunnel(void *arg, struct stream net, struct str up,
+		      struct str down, uint64_t bytes_up, uint64_t bytes_down)
 {
 	(void)arg;
 	(void)up;
@@ -168,7 +169,7 @@ static void op_tunnel(void *arg, int net, struct str up, struct str down,
 	(void)bytes_down;
 	REQUIRE(send(w.engine_app, down.p, down.n, MSG_NOSIGNAL) ==
 		(ssize_t)down.n);
-	close(net);
+	stream_close(&net);
 	net_over();
 	w.tunnel = w.over = true;
 }
@@ -197,7 +198,7 @@ static void begin(enum forward_mode mode)
 	w.engine_app = pair(&w.app);
 	w.net = -1;
 	w.over = w.tunnel = w.reset = false;
-	config.app = w.engine_app;
+	config.app = stream_plain(w.engine_app);
 	if (mode != FORWARD_EXPLICIT)
 		config.pinned.port = 80;
 	if (mode == FORWARD_PINNED) {

@@ -58,7 +58,7 @@ static void op_dial(void *arg, const struct forward_target *to, bool fresh)
 	assert_ptr_equal(arg, &t);
 	if (t.pooled >= 0 && !fresh) {
 		note("found %s:%u\n", to->name.p, to->port);
-		forward_dial_found(t.f, t.pooled);
+		forward_dial_found(t.f, stream_plain(t.pooled));
 		t.pooled = -1;
 		return;
 	}
@@ -70,7 +70,8 @@ static void op_dial(void *arg, const struct forward_target *to, bool fresh)
 		return;
 	}
 	assert_true(t.dials < ORIGINS_MAX);
-	forward_dialed(t.f, nonblocking_pair(&t.origin[t.dials++]));
+	forward_dialed(t.f, t.layer(
+		nonblocking_pair(&t.origin[t.dials++])));
 }
 
 static void op_dial_cancel(void *arg)
@@ -88,14 +89,15 @@ static void op_net_closed(void *arg, enum reason why, uint64_t up,
 	note("net %s\n", reason_word(why));
 }
 
-static bool op_net_idle(void *arg, int net, uint64_t up, uint64_t down)
+static bool op_net_idle(void *arg, struct stream *net, uint64_t up,
+			uint64_t down)
 {
 	assert_ptr_equal(arg, &t);
 	assert_true(up > 0 && down > 0 && t.config.outlives);
 	if (t.pooled >= 0)
 		return false;
 	note("net idle\n");
-	t.pooled = net;
+	t.pooled = stream_take(net).fd;
 	return true;
 }
 
@@ -116,13 +118,13 @@ static void op_record(void *arg, struct record *r)
 	     r->http_host.n ? " said " : "", STR_ARG(r->http_host));
 }
 
-static void op_tunnel(void *arg, int net, struct str up, struct str down,
-		      uint64_t bytes_up, uint64_t bytes_down)
+static void op_tunnel(void *arg, struct stream net, struct str up,
+		      struct str down, uint64_t bytes_up, uint64_t bytes_down)
 {
 	assert_ptr_equal(arg, &t);
 	assert_true(bytes_up > 0 && bytes_down > 0);
 	note("tunnel\n");
-	t.tunnel_net = net;
+	t.tunnel_net = net.fd;
 	assert_int_equal(buf_add_str(&t.tunnel_up, up), 0);
 	assert_int_equal(buf_add_str(&t.tunnel_down, down), 0);
 	t.over = true;
@@ -171,9 +173,10 @@ int forward_kit_open(void **state)
 	t.pooled = -1;
 	for (int i = 0; i < ORIGINS_MAX; i++)
 		t.origin[i] = -1;
+	t.layer = stream_plain;
 	t.engine_app = nonblocking_pair(&t.app);
 	t.config = (struct forward_config){
-		.base = t.base, .app = t.engine_app,
+		.base = t.base, .app = stream_plain(t.engine_app),
 		.mode = FORWARD_EXPLICIT,
 		.policy = "p", .run = "r1", .ops = &ops, .arg = &t,
 	};

@@ -45,6 +45,7 @@ struct forward_kit {
 	int engine_app;			/* what the engine was given */
 	int origin[ORIGINS_MAX];	/* the origins' ends */
 	int tunnel_net;
+	struct stream (*layer)(int fd);	/* of origins' connections */
 	int pooled;			/* left to the owner, idle; -1: none */
 	unsigned dials;
 	enum reason dial_fails;		/* ALLOWED: it does not */

@@ -43,7 +43,7 @@ TESTS += %D%/socks_test
 
 forward_tests = %D%/forward_test %D%/forward_refusal_test %D%/forward_end_test \
 	%D%/forward_strict_test %D%/forward_final_test \
-	%D%/forward_close_test
+	%D%/forward_close_test %D%/forward_stream_test
 FORWARD_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(EVENT_CFLAGS)
 FORWARD_LDADD = proxy/libproxy.a rules/librules.a base/libbase.a \
 	$(EVENT_LIBS) $(RULES_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
@@ -62,6 +62,10 @@ TESTS += $(forward_tests)
 %C%_forward_close_test_SOURCES = %D%/forward_close_test.c $(FORWARD_KIT)
 %C%_forward_close_test_CPPFLAGS = $(FORWARD_CPPFLAGS)
 %C%_forward_close_test_LDADD = $(FORWARD_LDADD)
+%C%_forward_stream_test_SOURCES = %D%/forward_stream_test.c $(FORWARD_KIT) \
+	%D%/choppy.c %D%/choppy.h
+%C%_forward_stream_test_CPPFLAGS = $(FORWARD_CPPFLAGS)
+%C%_forward_stream_test_LDADD = $(FORWARD_LDADD)
 %C%_forward_strict_test_SOURCES = %D%/forward_strict_test.c $(FORWARD_KIT)
 %C%_forward_strict_test_CPPFLAGS = $(FORWARD_CPPFLAGS)
 %C%_forward_strict_test_LDADD = $(FORWARD_LDADD)
