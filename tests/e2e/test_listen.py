@@ -94,7 +94,7 @@ class Listening:
         os.rename(path + ".new", path)
 
     def popen(self, listen, service="workers = 4\ndrain_seconds = 20",
-              sock="plug.sock"):
+              sock="plug.sock", before=()):
         with open(self.config, "w", encoding="ascii") as out:
             out.write("[service]\nplug = %s/%s\nlog = %s\nuser = %s\n%s\n"
                       "[plug]\nallow_policy_uid = 0\npolicies = %s\n%s"
@@ -102,8 +102,9 @@ class Listening:
                          self.policies, listen))
         os.chmod(self.config, 0o644)
         return self.lab.host.popen(
-            [self.lab.dir + "/stage/usr/local/sbin/penstockd", "--config",
-             self.config], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            [*before, self.lab.dir + "/stage/usr/local/sbin/penstockd",
+             "--config", self.config],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env={"PATH": "/usr/bin:/bin", "ASAN_OPTIONS": "detect_leaks=0"})
 
     def start(self, listen, **kwargs):
