@@ -25,6 +25,9 @@
 #define ANSWER_MAX	(64u << 10)	/* bytes of a head with its body */
 #define READ_CHUNK	4096
 #define INTERIM_MAX	8		/* answers before the one that counts */
+/* A proxy is near: an address that has not answered the third SYN is not it,
+ * and the next one is tried. */
+#define REACH_MS	4000
 #define LOGIN_TEXT_MAX	(4 * ((2 * PROXY_LOGIN_MAX + 1 + 2) / 3))
 
 struct hop {
@@ -146,6 +149,8 @@ static int hop_read_all(const struct hop *h, void *out, size_t n)
 static int connect_to(struct hop *h, const struct addrinfo *a)
 {
 	CLEANUP(fd_closep) int fd = -1;
+	struct hop at = { -1, MIN(h->until_ms, clock_mono_ms() + REACH_MS),
+			  h->why };
 	socklen_t n = sizeof(int);
 	int err = 0;
 
@@ -156,9 +161,8 @@ static int connect_to(struct hop *h, const struct addrinfo *a)
 	if (connect(fd, a->ai_addr, a->ai_addrlen) == -1) {
 		if (errno != EINPROGRESS)
 			return -errno;
-		h->fd = fd;
-		err = await(h, POLLOUT);
-		h->fd = -1;
+		at.fd = fd;
+		err = await(&at, POLLOUT);
 		if (!err && getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &n) == 0)
 			err = -err;
 	}

@@ -11,11 +11,14 @@
 
 #include <cmocka.h>
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -170,13 +173,27 @@ static void texts_of_a_body_are_one_printable_line(void **state)
 
 /* --- the conversation -------------------------------------------------------------- */
 
+struct talk {
+	const char *url;	/* with %u for the port */
+	const char *to;
+	const char *const *script;
+	size_t *sizes;
+	bool stays;
+	const char *lives_at;	/* NULL: 127.0.0.1 */
+	const char *silent_at;	/* there, on the same port, nobody answers */
+	int *silent;		/* the two descriptors that see to it */
+	struct hop_why why;
+	char early[64];
+};
+
 /* A proxy in a process of its own: hears each text and says the one behind it; NULL
- * ends.  @stays: it does not say that no more comes.  Should nobody hang up, an
+ * ends.  @t->stays: it does not say that no more comes.  Should nobody hang up, an
  * alarm ends it, and the test fails. */
-static pid_t proxy(const char *const *script, size_t sizes[], bool stays,
-		   uint16_t *port)
+static pid_t proxy(const struct talk *t, uint16_t *port)
 {
-	int door = lab_listen("127.0.0.1", 0, port), fd;
+	const char *const *script = t->script;
+	int door = lab_listen(t->lives_at ? t->lives_at : "127.0.0.1", 0,
+			      port), fd;
 	char got[2048];
 	pid_t pid = fork();
 
@@ -188,7 +205,7 @@ static pid_t proxy(const char *const *script, size_t sizes[], bool stays,
 	alarm(PATIENCE_S);
 	fd = lab_accept(door);
 	for (size_t i = 0; script[i]; i++) {
-		size_t n = sizes[i];
+		size_t n = t->sizes[i];
 
 		if (i % 2) {
 			if (send(fd, script[i], n, MSG_NOSIGNAL) != (ssize_t)n)
@@ -205,7 +222,7 @@ static pid_t proxy(const char *const *script, size_t sizes[], bool stays,
 	}
 	/* The client hangs up first, so that nothing is lost by a reset; and has
 	 * nothing more to say. */
-	if (!stays)
+	if (!t->stays)
 		shutdown(fd, SHUT_WR);
 	lab_wait_readable(NULL, fd);
 	_exit(recv(fd, got, 1, 0) <= 0 ? 0 : 4);
@@ -223,15 +240,22 @@ static void expect_done(pid_t pid)
 #define SAY(...)	((const char *const []){ __VA_ARGS__, NULL })
 #define SIZES(...)	((size_t []){ __VA_ARGS__ })
 
-struct talk {
-	const char *url;	/* with %u for the port */
-	const char *to;
-	const char *const *script;
-	size_t *sizes;
-	bool stays;
-	struct hop_why why;
-	char early[64];
-};
+/* A door whose queue is full: the kernel drops what else comes. */
+static void never_answer(const char *addr, uint16_t port, int fd[2])
+{
+	struct sockaddr_in sa = { .sin_family = AF_INET,
+				  .sin_port = htons(port) };
+
+	assert_int_equal(inet_pton(AF_INET, addr, &sa.sin_addr), 1);
+	for (size_t i = 0; i < 2; i++) {
+		fd[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		assert_true(fd[i] >= 0);
+	}
+	assert_int_equal(bind(fd[0], (struct sockaddr *)&sa, sizeof(sa)), 0);
+	assert_int_equal(listen(fd[0], 0), 0);
+	assert_int_equal(connect(fd[1], (struct sockaddr *)&sa, sizeof(sa)),
+			 0);
+}
 
 static int talk(struct talk *t)
 {
@@ -241,8 +265,10 @@ static int talk(struct talk *t)
 	uint16_t port;
 	const char *why;
 	int fd = -1, e;
-	pid_t pid = proxy(t->script, t->sizes, t->stays, &port);
+	pid_t pid = proxy(t, &port);
 
+	if (t->silent_at)
+		never_answer(t->silent_at, port, t->silent);
 	assert_int_equal(proxy_url_parse(str_from(t->url), &p, &why), 0);
 	p.port = port;
 	assert_int_equal(rules_target_parse(str_from(t->to), &to, &why), 0);
@@ -452,6 +478,47 @@ static void where_nobody_listens_is_no_proxy(void **state)
 	assert_string_equal(w.sentence, "Connection refused");
 }
 
+/* For this process: @name is at 127.0.0.1 and 127.0.0.2. */
+static void name_two_addresses(const char *name)
+{
+	char path[] = "/tmp/penstock-hosts-XXXXXX";
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_true(dprintf(fd, "127.0.0.1 %s\n127.0.0.2 %s\n", name, name) >
+		    0);
+	assert_int_equal(unshare(CLONE_NEWNS), 0);
+	assert_int_equal(mount("/", "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	assert_int_equal(mount(path, "/etc/hosts", NULL, MS_BIND, NULL), 0);
+	assert_int_equal(unlink(path), 0);
+	close(fd);
+}
+
+static void a_silent_address_does_not_hide_the_next_one(void **state)
+{
+	static const char asked[] = CONNECT_TO("git.example.com:22", "");
+	static const char yes[] = "HTTP/1.1 200 OK\r\n\r\n";
+	static const char *const at[] = { "127.0.0.1", "127.0.0.2" };
+	struct talk t = {
+		.url = "http://two.example:1", .to = "git.example.com",
+		.script = SAY(asked, yes),
+		.sizes = SIZES(sizeof(asked) - 1, sizeof(yes) - 1),
+	};
+	int silent[2];
+
+	(void)state;
+	name_two_addresses("two.example");
+	t.silent = silent;
+	/* Whichever is tried first. */
+	for (size_t i = 0; i < 2; i++) {
+		t.lives_at = at[i];
+		t.silent_at = at[1 - i];
+		assert_int_equal(talk(&t), 0);
+		close(silent[0]);
+		close(silent[1]);
+	}
+}
+
 /* --- the copying ------------------------------------------------------------------- */
 
 #define BULK	(1u << 20)
@@ -582,6 +649,7 @@ int main(void)
 		cmocka_unit_test(a_head_without_an_end_is_no_proxys),
 		cmocka_unit_test(socks_is_spoken_with_and_without_a_login),
 		cmocka_unit_test(where_nobody_listens_is_no_proxy),
+		cmocka_unit_test(a_silent_address_does_not_hide_the_next_one),
 		cmocka_unit_test(each_way_ends_by_itself_TUN_10),
 		cmocka_unit_test(a_reader_that_left_ends_it),
 	};
