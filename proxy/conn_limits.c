@@ -9,7 +9,8 @@
  *
  * Silence and the length of a flow are looked at by one slow timer, that costs
  * the bytes themselves nothing: what is silent for idle_time ends within a
- * quarter of it more.
+ * quarter of it more.  What the kernels move of what they hold already is no
+ * silence.
  */
 #include "base/clock.h"
 #include "base/fd.h"
@@ -17,6 +18,7 @@
 #include "proxy/forward.h"
 #include "proxy/quota.h"
 #include "proxy/relay.h"
+#include "proxy/sock.h"
 #include "proxy/worker.h"
 
 /* Looks at a silent flow before it ends. */
@@ -97,7 +99,7 @@ static void watch(struct conn *c)
 		conn_finish(c, REASON_MEMORY_EXCEEDED, true);
 }
 
-static uint64_t moved(const struct conn *c)
+static uint64_t passed(const struct conn *c)
 {
 	uint64_t up, down;
 
@@ -107,7 +109,7 @@ static uint64_t moved(const struct conn *c)
 
 void conn_watch_relay(struct conn *c)
 {
-	c->moved = moved(c);
+	c->moved = passed(c);
 	c->moved_ms = clock_mono_ms();
 	watch(c);
 }
@@ -116,7 +118,7 @@ void conn_on_watch(struct conn *c)
 {
 	const struct rules_limits *l = rules_limits(c->rules);
 	int64_t now = clock_mono_ms();
-	uint64_t sum = moved(c);
+	uint64_t sum = passed(c) + sock_acked(c->app) + sock_acked(c->net);
 
 	if (sum != c->moved) {
 		c->moved = sum;

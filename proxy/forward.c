@@ -98,12 +98,17 @@ static void deadline_for(struct forward *f, enum forward_state state)
 {
 	switch (state) {
 	case FORWARD_HEAD:
-		deadline_set(f, f->served ? f->limits.idle_ms :
-					    f->limits.head_ms);
+		if (f->app.out.n > 0)
+			forward_watch_taken(f);
+		else
+			deadline_set(f, f->served ? f->limits.idle_ms :
+						    f->limits.head_ms);
 		break;
 	case FORWARD_DRAIN:
-	case FORWARD_FLUSH:
 		deadline_set(f, f->limits.head_ms);
+		break;
+	case FORWARD_FLUSH:
+		forward_watch_taken(f);
 		break;
 	case FORWARD_LINGER:
 		deadline_set(f, f->limits.linger_ms);
@@ -398,6 +403,14 @@ static bool is_over(const struct forward *f)
 	return f->state == FORWARD_ENDED || f->state == FORWARD_TUNNEL;
 }
 
+/* App takes what it is told: until it has all, that is what is waited for. */
+static void on_told(struct forward *f)
+{
+	if (f->state == FORWARD_FLUSH ||
+	    (f->state == FORWARD_HEAD && !f->head_begun))
+		deadline_for(f, f->state);
+}
+
 static void forward_run(struct forward *f)
 {
 	bool changed = true;
@@ -408,8 +421,7 @@ static void forward_run(struct forward *f)
 			break;
 		if (forward_half_flush(&f->app)) {
 			changed = true;
-			if (f->state == FORWARD_FLUSH)
-				deadline_for(f, f->state);
+			on_told(f);
 		}
 		if (forward_half_flush(&f->net))
 			changed = true;
@@ -424,16 +436,21 @@ static void forward_on_deadline(struct forward *f)
 {
 	switch (f->state) {
 	case FORWARD_HEAD:
-		if (f->app.in.n > 0 || f->served == 0)
+		if (f->app.out.n > 0) {
+			if (forward_is_not_taken(f))
+				forward_end(f, REASON_IDLE_TIMEOUT, true);
+		} else if (f->app.in.n > 0 || f->served == 0) {
 			forward_refuse_head(f, REASON_HEADER_TIMEOUT);
-		else
+		} else {
 			forward_end(f, REASON_CLIENT_CLOSED, false);
+		}
 		break;
 	case FORWARD_DRAIN:
 		forward_close_after_flush(f, f->end_why, false);
 		break;
 	case FORWARD_FLUSH:
-		forward_end(f, f->end_why, true);
+		if (forward_is_not_taken(f))
+			forward_end(f, f->end_why, true);
 		break;
 	case FORWARD_LINGER:
 		forward_end(f, f->end_why, false);

@@ -131,7 +131,8 @@ struct forward_limits {
 	unsigned net_idle_ms;	/* a kept upstream connection: 15 s */
 	unsigned linger_ms;	/* reading on after the last answer: 5 s */
 	unsigned gone_ms;	/* without a byte, in an exchange whose client
-				 * has said its last: 15 minutes */
+				 * has said its last, or does not take
+				 * the rest of its answer: 15 minutes */
 	/* Without these there is no such limit. */
 	unsigned response_ms;	/* from a whole request to its answer */
 	unsigned stall_ms;	/* without a byte, in an exchange */

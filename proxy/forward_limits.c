@@ -9,13 +9,15 @@
  *
  * Silence is looked at by a slow timer, a quarter of the shortest limit long, so
  * that a byte costs nothing for it: what comes to a stop ends within a quarter
- * more.  How long a body takes that keeps coming is nobody's business (OPS-04).
+ * more.  How long a body takes that keeps coming is nobody's business (OPS-04),
+ * and an answer that is read slowly keeps going, also when all of it is here.
  */
 #include <event2/event.h>
 
 #include "base/clock.h"
 #include "proxy/forward_int.h"
 #include "proxy/quota.h"
+#include "proxy/sock.h"
 
 #define LOOKS	4
 
@@ -74,7 +76,7 @@ bool forward_over_step(struct forward *f)
 
 /* --- silence ------------------------------------------------------------------- */
 
-static uint64_t moved(const struct forward *f)
+static uint64_t passed(const struct forward *f)
 {
 	return f->app.bytes_in + f->app.bytes_out + f->net.bytes_in +
 	       f->net.bytes_out;
@@ -117,9 +119,21 @@ static void watch_on(struct forward *f)
 		event_del(f->timer);
 }
 
+static void look(struct forward *f)
+{
+	uint64_t sum = passed(f) + sock_acked(f->app.io.fd);
+
+	if (stream_is_open(&f->net.io))
+		sum += sock_acked(f->net.io.fd);
+	if (sum != f->moved) {
+		f->moved = sum;
+		f->moved_ms = clock_mono_ms();
+	}
+}
+
 void forward_watch(struct forward *f)
 {
-	f->moved = moved(f);
+	f->moved = passed(f);
 	f->moved_ms = clock_mono_ms();
 	watch_on(f);
 }
@@ -146,12 +160,8 @@ void forward_on_watch(struct forward *f)
 {
 	const struct forward_limits *l = &f->limits;
 	int64_t now = clock_mono_ms();
-	uint64_t sum = moved(f);
 
-	if (sum != f->moved) {
-		f->moved = sum;
-		f->moved_ms = now;
-	}
+	look(f);
 	if (is_past(l->flow_ms, f->net_began_ms, now))
 		forward_exchange_revoke(f, REASON_FLOW_TIME_EXCEEDED);
 	else if (awaits_answer(f) && is_past(l->response_ms, f->moved_ms, now))
@@ -160,6 +170,29 @@ void forward_on_watch(struct forward *f)
 		forward_exchange_revoke(f, REASON_IDLE_TIMEOUT);
 	else
 		watch_on(f);
+}
+
+/* --- an answer that is on its way, and the exchange is over ----------------------- */
+
+static unsigned taken_ms(const struct forward *f)
+{
+	return f->limits.stall_ms ? f->limits.stall_ms : f->limits.gone_ms;
+}
+
+void forward_watch_taken(struct forward *f)
+{
+	f->moved = passed(f);
+	f->moved_ms = clock_mono_ms();
+	timer_set(f->timer, MAX(taken_ms(f) / LOOKS, 1u));
+}
+
+bool forward_is_not_taken(struct forward *f)
+{
+	look(f);
+	if (is_past(taken_ms(f), f->moved_ms, clock_mono_ms()))
+		return true;
+	timer_set(f->timer, MAX(taken_ms(f) / LOOKS, 1u));
+	return false;
 }
 
 /* --- what they are ---------------------------------------------------------------- */
@@ -187,4 +220,7 @@ void forward_set_policy(struct forward *f, const char *policy,
 	forward_limits_take(f, limits);
 	if (f->state == FORWARD_EXCHANGE)
 		forward_watch(f);
+	else if (f->state == FORWARD_FLUSH ||
+		 (f->state == FORWARD_HEAD && f->app.out.n > 0))
+		forward_watch_taken(f);
 }

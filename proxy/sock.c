@@ -6,11 +6,14 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
+/* Not netinet/tcp.h, whose tcp_info is that of Linux 2.6. */
+#include <linux/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+
+#define SOCK_STATE_CLOSE	7	/* TCP_CLOSE of the kernel's states */
 
 static void sock_set_int(int fd, int level, int option, int value)
 {
@@ -36,14 +39,26 @@ void sock_reset(int *fd)
 	fd_closep(fd);
 }
 
+static bool sock_info(int fd, struct tcp_info *ret)
+{
+	socklen_t n = sizeof(*ret);
+
+	*ret = (struct tcp_info){ 0 };
+	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, ret, &n) == 0;
+}
+
 bool sock_is_dead(int fd)
 {
 	struct tcp_info info;
-	socklen_t n = sizeof(info);
 
-	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) == -1)
-		return false;
-	return info.tcpi_state == TCP_CLOSE;
+	return sock_info(fd, &info) && info.tcpi_state == SOCK_STATE_CLOSE;
+}
+
+uint64_t sock_acked(int fd)
+{
+	struct tcp_info info;
+
+	return sock_info(fd, &info) ? info.tcpi_bytes_acked : 0;
 }
 
 static int sock_end(int fd, int (*get)(int, struct sockaddr *, socklen_t *),

@@ -36,6 +36,15 @@ void sock_reset(int *fd);
 /* Is the connection gone by now, reset or timed out, though nobody reads it? */
 bool sock_is_dead(int fd);
 
+/**
+ * sock_acked() - Bytes of ours that the peer's kernel has confirmed so far
+ *
+ * What was sent may wait for its reader in the kernel, megabytes of it, and the
+ * socket is not reported writable again before a third of that is free: this
+ * tells a slow reader from one that has stopped.  0 where it cannot be asked.
+ */
+uint64_t sock_acked(int fd);
+
 /* The two ends, IPv4-mapped IPv6 unwrapped; 0 or -errno. */
 NODISCARD int sock_local(int fd, struct ip_endpoint *ret);
 NODISCARD int sock_peer(int fd, struct ip_endpoint *ret);

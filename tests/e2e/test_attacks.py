@@ -520,6 +520,7 @@ def test_who_does_not_read_holds_no_more_than_its_buffers(calm):
     hostile.limits("idle_time = 1s")
     calm.until(EACH, ev="flow_close", reason="idle_timeout", dst_port=19)
     calm.until(EACH, ev="http", reason="idle_timeout")
+    calm.until_files(calm.calm_files + 40)
 
 
 def test_tunnels_that_are_only_held_end_by_their_idle_time(calm):

@@ -412,6 +412,41 @@ static void silence_ends_where_the_policy_says_so_TUN_09(void **state)
 	close(door);
 }
 
+/*
+ * Megabytes wait in the kernel for a client that reads on: none of ours can be
+ * sent before a third of them is gone, and yet nothing is silent (OPS-04).
+ */
+static void who_reads_slowly_is_not_silent_OPS_04(void **state)
+{
+	static char bytes[1 << 17];
+	int door = lab_listen(KIT_ORIGIN, 22, NULL), client, origin;
+	int64_t now = 10000;
+
+	(void)state;
+	clock_test_set_ms(now);
+	tunnel(door, &client, &origin);
+	for (unsigned i = 0; i < 100; i++) {
+		stuff(origin, BIG);
+		lab_turn(BASE);
+	}
+	limits("", "idle_time = 1s");
+	for (unsigned i = 0; i < 8; i++) {
+		assert_true(recv(client, bytes, sizeof(bytes), 0) > 0);
+		clock_test_set_ms(now += 400);
+		assert_int_equal(event_base_loop(BASE, EVLOOP_ONCE), 0);
+	}
+	assert_int_equal(kit_records(), 1);
+	while (kit_records() < 2) {
+		clock_test_set_ms(now += 400);
+		assert_int_equal(event_base_loop(BASE, EVLOOP_ONCE), 0);
+	}
+	(void)expect_close(REASON_IDLE_TIMEOUT);
+	clock_test_set_ms(-1);
+	close(client);
+	close(origin);
+	close(door);
+}
+
 static void a_flow_has_its_time(void **state)
 {
 	int door = lab_listen(KIT_ORIGIN, 22, NULL), client, origin;
@@ -723,6 +758,7 @@ int main(void)
 		IN_KIT(first_bytes_count_as_well),
 		IN_KIT(a_rate_delays_and_loses_nothing),
 		IN_KIT(silence_ends_where_the_policy_says_so_TUN_09),
+		IN_KIT(who_reads_slowly_is_not_silent_OPS_04),
 		IN_KIT(a_flow_has_its_time),
 		IN_KIT(a_head_has_its_time_and_size_HTTP_27),
 		IN_KIT(a_black_hole_ends_by_the_policy_TUN_07),

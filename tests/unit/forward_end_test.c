@@ -196,6 +196,67 @@ static void who_has_gone_holds_no_origin_that_is_silent(void **state)
 		     "finish client_closed\n");
 }
 
+/* An answer that is all here, most of it in the engine, for app to take. */
+#define LARGE	50000
+
+static void answer_that_waits(const char *request)
+{
+	static char answer[LARGE];
+	int small = 1024, n;
+
+	assert_int_equal(setsockopt(t.engine_app, SOL_SOCKET, SO_SNDBUF,
+				    &small, sizeof(small)), 0);
+	start_with(request);
+	hear(t.origin[0]);
+	memset(answer, 'x', sizeof(answer));
+	n = snprintf(answer, sizeof(answer), "HTTP/1.1 200 OK\r\n"
+		     "Content-Length: %d\r\n\r\n", LARGE - 42);
+	assert_int_equal(n, 42);
+	answer[n] = 'x';
+	say_bytes(t.origin[0], answer, sizeof(answer));
+}
+
+static void an_answer_that_nobody_takes_is_not_kept_for_ever_OPS_03(
+	void **state)
+{
+	(void)state;
+	t.config.limits.stall_ms = 4;
+	answer_that_waits("GET http://a.example.com/ HTTP/1.1\r\n" H "\r\n"
+			  "GET http://a.example.com/2 HTTP/1.1\r\n" H "\r\n");
+	for (int i = 0; i < 20 && !t.over; i++)
+		event_base_loop(t.base, EVLOOP_ONCE);
+	assert_false(t.over);
+	clock_test_set_ms(1000);
+	for (int i = 0; i < 20 && !t.over; i++)
+		event_base_loop(t.base, EVLOOP_ONCE);
+	/* The next request was not looked at. */
+	expect_notes("dial a.example.com:80\n"
+		     "allow allowed GET a.example.com:80 / 200\n"
+		     "net idle_timeout\nfinish idle_timeout reset\n");
+}
+
+/* How long a head may take says nothing of an answer (OPS-04). */
+static void an_answer_that_is_taken_slowly_comes_to_its_end_OPS_04(void **state)
+{
+	char *got;
+
+	(void)state;
+	t.config.limits.head_ms = t.config.limits.idle_ms = 1;
+	t.config.limits.stall_ms = 4;
+	t.config.limits.linger_ms = 1;
+	answer_that_waits("GET http://a.example.com/ HTTP/1.1\r\n" H
+			  "Connection: close\r\n\r\n");
+	for (int i = 0; i < 20 && !t.over; i++)
+		event_base_loop(t.base, EVLOOP_ONCE);
+	assert_false(t.over);
+	got = strstr(hear(t.app), "\r\n\r\n");
+	expect_notes("dial a.example.com:80\n"
+		     "allow allowed GET a.example.com:80 / 200\n"
+		     "net client_closed\n");
+	assert_non_null(got);
+	assert_int_equal(strlen(got + 4), LARGE - 42);
+}
+
 static void lingering_ends_by_itself(void **state)
 {
 	(void)state;
@@ -307,6 +368,8 @@ int main(void)
 		T(an_idle_connection_is_closed_without_a_word),
 		T(a_kept_origin_is_let_go_before_the_client),
 		T(who_has_gone_holds_no_origin_that_is_silent),
+		T(an_answer_that_nobody_takes_is_not_kept_for_ever_OPS_03),
+		T(an_answer_that_is_taken_slowly_comes_to_its_end_OPS_04),
 		T(lingering_ends_by_itself),
 		T(a_cut_records_what_was_in_flight_and_is_silent_after),
 		T(a_cut_during_a_dial_cancels_it),
