@@ -320,6 +320,8 @@ static void put_totals(struct line *l, const struct record *r)
 		json_uint(&l->j, "count", r->count);
 	if (r->event == RECORD_RUN_END)
 		put_uint(l, "over_budget", r->over_budget);
+	if (r->memory_peak)
+		put_uint(l, "memory_peak", r->memory_peak);
 	if (r->event == RECORD_POLICY) {
 		json_uint(&l->j, "flows_kept", r->flows_kept);
 		json_uint(&l->j, "flows_ended", r->flows_ended);

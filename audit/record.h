@@ -89,6 +89,7 @@ struct record {
 	uint32_t count;		/* equals that it stands for; 0: itself alone */
 	uint32_t flows_kept, flows_ended;	/* policy_reload: open flows */
 	uint64_t over_budget;	/* run_end: names asked for over the budget */
+	uint64_t memory_peak;	/* run_end: bytes held for it; 0: not known */
 	struct str error;	/* policy_reload_failed: place, fault and mend */
 };
 

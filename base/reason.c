@@ -311,7 +311,7 @@ static const struct reason_info reasons[] = {
 	[REASON_OVERLOADED] = {
 		"overloaded", REASON_LIMIT, 503,
 		"connection_limit_reached", SOCKS_FAILURE, EDE_OTHER,
-		"the proxy has as many connections as it may have" },
+		"the proxy holds as much for all sandboxes as it may" },
 	[REASON_DNS_NXDOMAIN] = {
 		"dns_nxdomain", REASON_NETWORK, 502,
 		"dns_error", SOCKS_HOST_UNREACH, EDE_OTHER,

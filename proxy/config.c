@@ -113,6 +113,24 @@ static void config_take_number(struct config_reader *r,
 	*to = (unsigned)v;
 }
 
+/* "64M", "4G": of a size that is worth a limit. */
+static void config_take_bytes(struct config_reader *r,
+			      const struct config_key *k, struct str value)
+{
+	size_t *to = config_field(r, k);
+	char last = value.n ? value.p[value.n - 1] : '\0';
+	unsigned shift = last == 'G' ? 30 : last == 'M' ? 20 : 0;
+	unsigned long v;
+
+	if (!shift || str_to_uint(str_make(value.p, value.n - 1), k->max,
+				  &v) < 0 || v << shift < k->min) {
+		config_error(r, r->line, "'%s' wants bytes as 512M or 4G, and at least %luM, not '%.*s'",
+			     k->name, k->min >> 20, STR_ARG(value));
+		return;
+	}
+	*to = (size_t)v << shift;
+}
+
 static void config_take_level(struct config_reader *r,
 			      const struct config_key *k, struct str value)
 {
@@ -305,6 +323,8 @@ static const struct config_key config_keys[] = {
 	{ "dns", "tls_ca", config_take_path, AT(tls_ca), 0, 0 },
 	{ "limits", "connections", config_take_number, AT(connections), 1,
 	  1000000000 },
+	{ "limits", "memory", config_take_bytes, AT(memory), 64 << 20,
+	  1000000 },
 	{ "limits", "descriptors_reserve", config_take_number, AT(reserve), 16,
 	  65536 },
 };

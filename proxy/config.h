@@ -97,6 +97,7 @@ struct config {
 	/* [limits] */
 	unsigned connections;		/* of all runs together; 0: any */
 	unsigned reserve;		/* descriptors; 0: ISOLATE_RESERVE */
+	size_t memory;			/* bytes, the same; 0: any */
 };
 
 /* @place: line 0: of the whole file; column 0: of the whole line. */

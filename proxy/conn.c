@@ -145,14 +145,45 @@ bool conn_send(struct conn *c, struct str s)
 	       (ssize_t)s.n;
 }
 
+/* It has asked for more than there is memory for: a dial goes on unread. */
+static void conn_on_lean(struct conn *c, enum reason why)
+{
+	switch (c->state) {
+	case CONN_HEAD:
+	case CONN_SOCKS:
+	case CONN_HELLO:
+		conn_refuse(c, why);
+		break;
+	case CONN_LISTEN:
+		conn_finish(c, c->why, true);
+		break;
+	case CONN_DIAL:
+		(void)!event_del(&c->readable);
+		break;
+	case CONN_START:
+	case CONN_HTTP:
+	case CONN_RELAY:
+	case CONN_REFUSE:
+	case CONN_ENDED:
+	case CONN_STATES:
+		REQUIRE(!"a state that reads");
+	}
+}
+
 /* Read once into @in. Return: false when there is nothing to look at. */
 static bool conn_fill(struct conn *c, bool *ret_end)
 {
 	size_t room = MIN((size_t)READ_CHUNK, c->in.max - c->in.n);
+	enum reason why = c->in.n < READ_CHUNK ? REASON_ALLOWED :
+						 conn_may_hold(c);
 	ssize_t n;
 
 	if (room == 0) {
 		(void)!event_del(&c->readable);
+		return false;
+	}
+	if (why != REASON_ALLOWED) {
+		conn_on_lean(c, why);
 		return false;
 	}
 	if (buf_reserve(&c->in, room)) {
@@ -285,8 +316,8 @@ static struct conn *conn_init(struct conn *c, struct sandbox *s, int fd,
 	c->net = -1;
 	c->via = via;
 	c->began_ms = clock_mono_ms();
-	c->in = BUF_INIT(CONN_IN_MAX);
-	c->out = BUF_INIT(CONN_IN_MAX);
+	c->in = BUF_FOR(CONN_IN_MAX, &s->memory);
+	c->out = BUF_FOR(CONN_IN_MAX, &s->memory);
 	id_new(&c->id);
 	list_init(&c->dead);
 	sched_work_init(&c->read, read_fn, c);
@@ -386,6 +417,7 @@ void conn_reclaim(struct worker *w)
 		rules_unref(c->rules);
 		buf_done(&c->in);
 		buf_done(&c->out);
+		conn_discharge(c);
 		c->magic = 0;
 		mem_free(c);
 		sandbox_on_less(s);

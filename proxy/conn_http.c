@@ -62,6 +62,8 @@ static void http_judge(void *arg, const struct forward_target *f,
 		ret->reason = REASON_AUDIT_UNAVAILABLE;
 	else if (c->s->worker->draining)
 		ret->reason = REASON_SHUTDOWN;
+	else if ((why = conn_may_hold(c)) != REASON_ALLOWED)
+		ret->reason = why;
 	else
 		return;
 	ret->would_deny = false;
@@ -294,6 +296,7 @@ void conn_start_http(struct conn *c)
 		.limits = conn_http_limits(c),
 		.account = &c->account,
 		.turn = &c->s->turn,
+		.memory = &c->s->memory,
 		.ops = &http_ops,
 		.arg = c,
 	};
@@ -308,5 +311,5 @@ void conn_start_http(struct conn *c)
 		return;
 	}
 	buf_done(&c->in);
-	c->in = BUF_INIT(CONN_IN_MAX);
+	c->in = BUF_FOR(CONN_IN_MAX, &c->s->memory);
 }

@@ -7,6 +7,10 @@
  * for what it wants, and is refused.  How many such there are at once is bounded
  * by the listener, see SANDBOX_REFUSED_MAX.
  *
+ * Memory is charged by the piece (mem_account.h).  At its limit nothing new
+ * begins: no connection, no request on one that is there, no head beyond what
+ * the first read brought.  What was begun goes on with what it holds.
+ *
  * Silence and the length of a flow are looked at by one slow timer, that costs
  * the bytes themselves nothing: what is silent for idle_time ends within a
  * quarter of it more.  What the kernels move of what they hold already is no
@@ -24,16 +28,33 @@
 /* Looks at a silent flow before it ends. */
 #define IDLE_LOOKS	4
 
+static enum reason admit(struct conn *c)
+{
+	enum reason why;
+
+	if (fd_is_reserved(c->app))
+		return REASON_DESCRIPTORS_EXCEEDED;
+	if (c->s->worker->draining)
+		return REASON_SHUTDOWN;
+	why = quota_enter(c->s->quota, clock_mono_ms());
+	if (why != REASON_ALLOWED)
+		return why;
+	c->counted = true;
+	why = mem_account_take(&c->s->memory, CONN_MEMORY);
+	if (why != REASON_ALLOWED) {
+		conn_leave(c);
+		c->lean = true;
+		c->s->nlean++;
+	}
+	return why;
+}
+
 void conn_enter(struct conn *c)
 {
-	if (fd_is_reserved(c->app))
-		c->admission = REASON_DESCRIPTORS_EXCEEDED;
-	else if (c->s->worker->draining)
-		c->admission = REASON_SHUTDOWN;
-	if (c->admission != REASON_ALLOWED)
-		return;
-	c->admission = quota_enter(c->s->quota, clock_mono_ms());
-	c->counted = c->admission == REASON_ALLOWED;
+	c->admission = admit(c);
+	c->charged = c->counted ? CONN_MEMORY : CONN_REFUSED_MEMORY;
+	if (!c->counted)
+		mem_account_owe(&c->s->memory, CONN_REFUSED_MEMORY);
 }
 
 void conn_leave(struct conn *c)
@@ -41,6 +62,20 @@ void conn_leave(struct conn *c)
 	if (c->counted)
 		quota_leave(c->s->quota);
 	c->counted = false;
+}
+
+void conn_discharge(struct conn *c)
+{
+	mem_account_give(&c->s->memory, c->charged);
+	c->charged = 0;
+	if (c->lean)
+		c->s->nlean--;
+	c->lean = false;
+}
+
+enum reason conn_may_hold(const struct conn *c)
+{
+	return mem_account_why(&c->s->memory);
 }
 
 unsigned conn_head_ms(const struct conn *c)

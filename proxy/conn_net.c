@@ -184,6 +184,7 @@ void conn_start_relay(struct conn *c, struct str up, struct str down)
 		.net = c->net,
 		.account = &c->account,
 		.turn = &c->s->turn,
+		.memory = &c->s->memory,
 		.up = up,
 		.down = down,
 		.fn = on_relayed,
@@ -204,6 +205,6 @@ void conn_start_relay(struct conn *c, struct str up, struct str down)
 	}
 	/* An idle tunnel owns no memory but this struct. */
 	buf_done(&c->in);
-	c->in = BUF_INIT(CONN_IN_MAX);
+	c->in = BUF_FOR(CONN_IN_MAX, &c->s->memory);
 	conn_watch_relay(c);
 }

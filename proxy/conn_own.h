@@ -60,6 +60,14 @@ struct relay;
 /* Idle connections to origins, of one sandbox, and for how long. */
 #define CONN_POOL_MAX		32
 #define CONN_POOL_MS		15000
+/*
+ * What a connection is charged beside its buffers: itself, its dial or its HTTP
+ * engine with their events, and what the kernel has for a socket, 4 KiB as
+ * measured, twice.  One that is refused has neither engine nor second socket.
+ */
+#define CONN_SOCKET_MEMORY	4096
+#define CONN_MEMORY		(24u << 10)
+#define CONN_REFUSED_MEMORY	(2048 + CONN_SOCKET_MEMORY)
 #define CONN_SNI_MAX		255	/* of an SNI as sent, for the record */
 
 enum conn_state {
@@ -140,6 +148,8 @@ struct conn {
 	enum reason why;		/* of a refusal that is being told */
 	enum reason admission;		/* why it may ask for nothing */
 	bool counted;			/* among the run's connections */
+	bool lean;			/* refused for want of memory */
+	uint32_t charged;		/* to the sandbox's memory */
 	struct quota_flow account;	/* what the flow moves */
 	uint64_t moved;			/* by the relay, when it was looked at, */
 	int64_t moved_ms;		/* and when that changed */
@@ -218,6 +228,10 @@ const struct rules_protocol *conn_protocol(const struct conn *c,
 /* Is it one too many?  Told once it is known what is asked for, and how. */
 void conn_enter(struct conn *c);
 void conn_leave(struct conn *c);
+/* It is freed: what it was charged, but its buffers. */
+void conn_discharge(struct conn *c);
+/* May it hold more than it does, of what it has not asked for yet? */
+enum reason conn_may_hold(const struct conn *c);
 /* How long a head may take, or the first bytes of TLS. */
 unsigned conn_head_ms(const struct conn *c);
 struct forward_limits conn_http_limits(const struct conn *c);

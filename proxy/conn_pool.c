@@ -28,6 +28,7 @@
 #include "proxy/worker.h"
 
 #define POOL_MAGIC	0x504f4f4cu	/* "POOL" */
+#define POOL_MEMORY	(sizeof(struct pooled) + CONN_SOCKET_MEMORY)
 
 struct pooled {
 	uint32_t magic;
@@ -47,6 +48,7 @@ static void pooled_free(struct pooled *p)
 	p->s->npooled--;
 	rules_unref(p->rules);
 	p->magic = 0;
+	mem_account_give(&p->s->memory, POOL_MEMORY);
 	mem_free(p);
 }
 
@@ -105,6 +107,11 @@ bool conn_pool_give(struct conn *c, int fd)
 		.magic = POOL_MAGIC, .s = s, .fd = fd, .flow = conn_flow_of(c),
 	};
 	if (!pooled_watch(p)) {
+		mem_free(p);
+		return false;
+	}
+	if (mem_account_take(&s->memory, POOL_MEMORY) != REASON_ALLOWED) {
+		(void)!event_del(&p->silence);
 		mem_free(p);
 		return false;
 	}

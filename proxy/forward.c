@@ -373,6 +373,13 @@ static void forward_arm(struct forward *f)
 	    !forward_half_arm(&f->net, f->state == FORWARD_HEAD ?
 			      READ_IDLE : READ_ON, f->limits.net_idle_ms))
 		armed = false;
+	/* What stands still before either stands in the kernel, too. */
+	sock_still_set(&f->still_down, f->memory, f->app.writing,
+		       (struct sock_way){ f->net.io.fd, f->app.io.fd,
+					  0, f->app.bytes_out });
+	sock_still_set(&f->still_up, f->memory, f->net.writing,
+		       (struct sock_way){ f->app.io.fd, f->net.io.fd,
+					  0, f->net.bytes_out });
 	forward_hold(f);
 	if (!armed)
 		event_active(f->kick, 0, 0);
@@ -560,8 +567,9 @@ static int forward_init(struct forward *f, const struct forward_config *c)
 	f->turn = c->turn;
 	sched_work_init(&f->work, due_fn, f);
 	forward_limits_take(f, &c->limits);
-	f->request = BUF_INIT(HTTP1_HEAD_MAX + REWRITE_EXTRA_MAX);
-	forward_half_init(&f->app, c->app);
+	f->request = BUF_FOR(HTTP1_HEAD_MAX + REWRITE_EXTRA_MAX,
+			     c->memory);
+	forward_half_init(&f->app, c->app, c->memory);
 	f->timer = evtimer_new(c->base, timer_cb, f);
 	f->kick = event_new(c->base, -1, 0, kick_cb, f);
 	f->hold = evtimer_new(c->base, kick_cb, f);
@@ -587,7 +595,8 @@ int forward_start(const struct forward_config *config, struct forward **ret)
 		return -ENOMEM;
 	f->magic = FORWARD_MAGIC;
 	f->dial_net = STREAM_NONE;
-	forward_half_init(&f->net, STREAM_NONE);
+	f->memory = config->memory;
+	forward_half_init(&f->net, STREAM_NONE, f->memory);
 	err = forward_init(f, config);
 	if (err < 0) {
 		forward_free(f);
@@ -648,6 +657,8 @@ void forward_free(struct forward *f)
 	REQUIRE(f->magic == FORWARD_MAGIC);
 	f->magic = 0;
 	sched_cancel(&f->work);
+	sock_still_done(&f->still_up, f->memory);
+	sock_still_done(&f->still_down, f->memory);
 	forward_half_done(&f->app);
 	forward_half_done(&f->net);
 	stream_close(&f->dial_net);

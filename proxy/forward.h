@@ -26,6 +26,7 @@
 struct event_base;
 struct forward;
 struct quota_flow;
+struct mem_account;
 struct sched_queue;
 
 /* Bytes read ahead of what the other side has taken, for each direction. */
@@ -152,6 +153,7 @@ struct forward_config {
 	struct forward_limits limits;
 	struct quota_flow *account;	/* of what crosses net; NULL: none */
 	struct sched_queue *turn;	/* of the sandbox; NULL: none */
+	struct mem_account *memory;	/* the same: what is held is its */
 	const struct forward_ops *ops;
 	void *arg;
 };

@@ -77,6 +77,11 @@ void forward_half_fill(struct forward_half *h)
 
 	if (room == 0 || h->eof)
 		return;
+	if (h->in.n >= READ_CHUNK &&
+	    mem_account_why(h->in.owner) != REASON_ALLOWED) {
+		h->lean = true;
+		return;
+	}
 	room = MIN(room, MAX(READ_CHUNK, h->in.cap - h->in.n));
 	if (buf_reserve(&h->in, room) < 0) {
 		half_fail(h);
@@ -182,7 +187,7 @@ bool forward_half_arm(struct forward_half *h, enum forward_reading reading,
 	enum forward_reading rd;
 	bool wr, armed;
 
-	if (h->eof || h->held_in || h->in.n >= FORWARD_BUF)
+	if (h->eof || h->held_in || h->lean || h->in.n >= FORWARD_BUF)
 		reading = READ_OFF;
 	rd = h->io.read_waits_write ? READ_OFF : reading;
 	wr = reading != READ_OFF && h->io.read_waits_write;
@@ -226,11 +231,13 @@ void forward_half_done(struct forward_half *h)
 	buf_done(&h->out);
 }
 
-void forward_half_init(struct forward_half *h, struct stream io)
+void forward_half_init(struct forward_half *h, struct stream io,
+		       struct mem_account *memory)
 {
 	*h = (struct forward_half){
 		.io = io,
-		.in = BUF_INIT(FORWARD_BUF), .out = BUF_INIT(FORWARD_OUT_MAX),
+		.in = BUF_FOR(FORWARD_BUF, memory),
+		.out = BUF_FOR(FORWARD_OUT_MAX, memory),
 	};
 }
 

@@ -17,6 +17,7 @@
 #include "proxy/http1.h"
 #include "proxy/rewrite.h"
 #include "proxy/sched.h"
+#include "proxy/sock_still.h"
 #include "proxy/stream.h"
 #include "proxy/websocket.h"
 
@@ -61,6 +62,7 @@ struct forward_half {
 	bool broken;		/* by a reset or another error, not a FIN */
 	bool deaf;		/* it takes nothing more */
 	bool held_in, held_out;	/* until the rate has room again */
+	bool lean;		/* not read until there is memory */
 	enum reason over;	/* a budget that is used up; ALLOWED: none */
 	struct quota_flow *account;	/* net: of the flow; app: NULL */
 	size_t seen;		/* bytes of @in that a head parser has seen */
@@ -114,6 +116,8 @@ struct forward {
 	struct event_base *base;
 	struct event *timer, *kick, *hold;
 	struct quota_flow *account;
+	struct mem_account *memory;
+	struct sock_still still_up, still_down;	/* app to net, net to app */
 	struct sched_queue *turn;
 	struct sched_work work;		/* what @due says, in its turn */
 	unsigned due;			/* bits of enum forward_due */
@@ -158,7 +162,8 @@ void forward_next(struct forward *f);
 
 /* --- forward_half.c ----------------------------------------------------------- */
 
-void forward_half_init(struct forward_half *h, struct stream io);
+void forward_half_init(struct forward_half *h, struct stream io,
+		       struct mem_account *memory);
 void forward_half_done(struct forward_half *h);	/* the stream stays */
 NODISCARD int forward_half_watch(struct forward_half *h,
 				 struct event_base *base, event_callback_fn rd,

@@ -20,6 +20,8 @@
 #include "proxy/sock.h"
 
 #define LOOKS	4
+/* Until it is looked whether there is memory again to read on. */
+#define LEAN_MS	100
 
 #define HEAD_MS			60000
 #define IDLE_MS			(5 * 60000)
@@ -41,10 +43,11 @@ static void timer_set(struct event *ev, unsigned ms)
 void forward_hold(struct forward *f)
 {
 	const struct forward_half *h = &f->net;
+	bool lean = h->lean || f->app.lean;
 	int64_t now;
-	unsigned ms = 60000;
+	unsigned ms = lean ? LEAN_MS : 60000;
 
-	if (!(h->held_in || h->held_out) ||
+	if (!(lean || h->held_in || h->held_out) ||
 	    event_pending(f->hold, EV_TIMEOUT, NULL))
 		return;
 	now = clock_mono_ms();
@@ -58,6 +61,7 @@ void forward_hold(struct forward *f)
 void forward_let_go(struct forward *f)
 {
 	f->net.held_in = f->net.held_out = false;
+	f->net.lean = f->app.lean = false;
 }
 
 bool forward_over_step(struct forward *f)

@@ -18,7 +18,7 @@ void forward_net_close(struct forward *f, enum reason why)
 	forward_half_disarm(&f->net);
 	stream_close(&f->net.io);
 	forward_half_done(&f->net);
-	forward_half_init(&f->net, STREAM_NONE);
+	forward_half_init(&f->net, STREAM_NONE, f->memory);
 	f->ops->net_closed(f->arg, why, up, down);
 }
 
@@ -44,7 +44,7 @@ void forward_net_leave(struct forward *f, enum reason why)
 		return;
 	}
 	forward_half_done(&f->net);
-	forward_half_init(&f->net, STREAM_NONE);
+	forward_half_init(&f->net, STREAM_NONE, f->memory);
 }
 
 void forward_net_check(struct forward *f)
@@ -74,7 +74,7 @@ void forward_net_take(struct forward *f)
 	if (f->state != FORWARD_DIAL || !f->dial_over ||
 	    !stream_is_open(&f->dial_net))
 		return;
-	forward_half_init(&f->net, stream_take(&f->dial_net));
+	forward_half_init(&f->net, stream_take(&f->dial_net), f->memory);
 	f->net_target = f->x.target;
 	f->net_keep = false;
 	f->net_whole = false;

@@ -172,7 +172,7 @@ static void listener_accept_all(void *arg)
 	for (i = 0; i < LISTENER_BATCH; i++) {
 		enum listener_result r;
 
-		if (l->sandbox->nconns >= l->sandbox->conns_max) {
+		if (sandbox_is_full(l->sandbox)) {
 			listener_pause_full(l);
 			return;
 		}
@@ -275,7 +275,7 @@ void listener_resume_paused(struct worker *w)
 	list_each(&w->paused, it, tmp) {
 		struct listener *l = container_of(it, struct listener, paused);
 
-		if (l->sandbox->nconns >= l->sandbox->conns_max)
+		if (sandbox_is_full(l->sandbox))
 			continue;
 		list_del(it);
 		(void)event_add(l->event, NULL);

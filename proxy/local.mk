@@ -19,7 +19,7 @@ noinst_LIBRARIES += %D%/libproxy.a
 	%D%/quota.c %D%/quota.h \
 	%D%/sched.c %D%/sched.h \
 	%D%/relay.c %D%/relay.h %D%/relay_pool.c %D%/relay_pool.h \
-	%D%/sock.c %D%/sock.h
+	%D%/sock.c %D%/sock.h %D%/sock_still.c %D%/sock_still.h
 
 # The process around it.
 %C%_libproxy_a_SOURCES += \

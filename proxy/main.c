@@ -294,6 +294,7 @@ static int main_make_workers(struct daemon *d)
 	int err = 0;
 
 	d->whole.max = d->service.config.connections;
+	atomic_store(&d->whole.memory.limit, d->service.config.memory);
 	isolate_reserve(d->service.config.reserve);
 	for (size_t i = 0; err == 0 && i < d->nworkers; i++) {
 		err = d->opts.private

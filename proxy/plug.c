@@ -185,6 +185,7 @@ static void plug_conn_finish(struct plug_conn *c)
 	r.bytes_up = c->bytes_up;
 	r.bytes_down = c->bytes_down;
 	r.over_budget = c->over_budget;
+	r.memory_peak = c->memory_peak;
 	r.dur_ms = clock_mono_ms() - c->started_ms;
 	audit_tell(c->sink, &r);
 	c->flush_until_ms = clock_mono_ms() + PLUG_FLUSH_MAX_MS;
@@ -215,6 +216,7 @@ static void plug_end_on_worker(void *owner, struct mail *mail)
 	c->bytes_up = c->sandbox->bytes_up;
 	c->bytes_down = c->sandbox->bytes_down;
 	c->over_budget = sandbox_over_budget(c->sandbox);
+	c->memory_peak = sandbox_memory_peak(c->sandbox);
 	sandbox_free(c->sandbox);
 	c->sandbox = NULL;
 	mailbox_post(c->plug->mailbox, mail, plug_on_ended);

@@ -75,7 +75,7 @@ struct plug_conn {
 	int64_t started_ms, flush_until_ms;
 	int flush_step_ms;
 	uint64_t bytes_up, bytes_down;
-	uint64_t over_budget;
+	uint64_t over_budget, memory_peak;
 	/* its policy since: plug_swap.c */
 	uint32_t generation;
 	bool own_policy;		/* brought, not the service's by name */

@@ -49,6 +49,7 @@ struct quota_own {
 	struct quota pub;
 	atomic_uint refs;
 	struct quota_whole *whole;
+	struct mem_pot memory;
 	atomic_uint connections, connections_max;
 	struct rate new_connections;
 	struct rate rate[QUOTA_WAYS];
@@ -154,6 +155,7 @@ void quota_set_rules(struct quota *q, const struct ruleset *rules)
 
 	SET(&o->connections_max,
 	    l->connections ? l->connections : QUOTA_CONNECTIONS);
+	SET(&o->memory.limit, l->memory ? (size_t)l->memory : QUOTA_MEMORY);
 	rate_set(&o->new_connections, l->new_connections);
 	for (enum quota_way way = QUOTA_UP; way < QUOTA_WAYS; way++) {
 		SET(&o->limit[way], way_of(&l->bytes, way));
@@ -172,6 +174,7 @@ int quota_new(const struct ruleset *rules, struct quota_whole *whole,
 	if (!o)
 		return -ENOMEM;
 	o->whole = whole;
+	o->memory.whole = whole ? &whole->memory : NULL;
 	SET(&o->refs, 1);
 	quota_set_rules(&o->pub, rules);
 	*ret = &o->pub;
@@ -195,7 +198,7 @@ void quota_unref(struct quota *q)
 	/* Whoever frees it has seen all that the others did to it. */
 	if (atomic_fetch_sub_explicit(&o->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	REQUIRE(GET(&o->connections) == 0);
+	REQUIRE(GET(&o->connections) == 0 && GET(&o->memory.used) == 0);
 	for (r = o->rules; r; r = next) {
 		next = r->next;
 		mem_free(r);
@@ -256,6 +259,11 @@ unsigned quota_connections(const struct quota *q)
 unsigned quota_connections_max(const struct quota *q)
 {
 	return GET(&own(q)->connections_max);
+}
+
+struct mem_pot *quota_memory(struct quota *q)
+{
+	return &own(q)->memory;
 }
 
 /* --- budgets of rules ----------------------------------------------------------- */

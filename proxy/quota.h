@@ -23,11 +23,13 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/mem_account.h"
 #include "base/reason.h"
 #include "rules/rules.h"
 
 /* Where the policy does not say. */
 #define QUOTA_CONNECTIONS	4096
+#define QUOTA_MEMORY		((size_t)512 << 20)
 /* No quota_take() asks for more: what another worker may hold meanwhile. */
 #define QUOTA_CHUNK_MAX		(1u << 20)
 /* Rules with budgets of their own that one run remembers. */
@@ -41,6 +43,7 @@ struct quota_rule;
 struct quota_whole {
 	uint32_t max;			/* before the first run, then constant */
 	atomic_uint connections;
+	struct mem_pot memory;
 };
 
 /* The shared part is private to quota.c but for what every chunk looks at. */
@@ -76,6 +79,9 @@ void quota_leave(struct quota *q);
 unsigned quota_connections(const struct quota *q);
 /* How many there may be. */
 unsigned quota_connections_max(const struct quota *q);
+
+/* What may be held for it, by all its instances: for mem_account_init(). */
+struct mem_pot *quota_memory(struct quota *q);
 
 /* --- bytes --------------------------------------------------------------------- */
 

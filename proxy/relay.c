@@ -15,7 +15,9 @@
  *	source readable		while the direction is open and holds nothing
  *	sink writable		while it holds something
  *
- * Nothing is polled, and level-triggered readiness never spins.
+ * Nothing is polled, and level-triggered readiness never spins.  What stands
+ * still is charged to the sandbox, with what the kernel may hold of it
+ * (sock_still.h), and where much is held already there are small reads only.
  *
  * Small things are copied through the worker's scratch memory: one recv, one
  * send, no allocation.  After RELAY_BULK_AFTER large chunks a direction goes
@@ -50,10 +52,12 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/mem_account.h"
 #include "proxy/quota.h"
 #include "proxy/relay_pool.h"
 #include "proxy/sched.h"
 #include "proxy/sock.h"
+#include "proxy/sock_still.h"
 
 #define RELAY_MAGIC	0x524c4159u	/* "RLAY" */
 /* Chunks from here on are worth a pipe, and below this they are not. */
@@ -61,6 +65,9 @@
 #define RELAY_SMALL	(RELAY_CHUNK / 16)
 /* Small ones in a row before a direction copies again. */
 #define RELAY_SMALL_ENOUGH	4
+
+/* One read where memory is tight: what may be left over of it. */
+#define CHUNK_TIGHT	(RELAY_CHUNK / 8)
 
 enum relay_side { APP, NET, RELAY_SIDES };
 
@@ -76,6 +83,7 @@ struct relay_dir {
 	struct buf wait;	/* read, not taken yet */
 	struct relay_pipe pipe;
 	size_t in_pipe;
+	struct sock_still still;
 	uint64_t moved;
 	uint8_t run;		/* large or small chunks in a row */
 	bool bulk;		/* through a pipe */
@@ -94,6 +102,7 @@ struct relay {
 	struct relay_dir dir[RELAY_SIDES];
 	struct quota_flow *account;
 	struct sched_queue *turn;
+	struct mem_account *memory;
 	struct sched_work work[RELAY_SIDES];	/* to pump that direction */
 	enum reason over;	/* a budget that is used up; ALLOWED: none */
 	enum reason closed;	/* by whose FIN came first; ALLOWED: none yet */
@@ -162,7 +171,7 @@ static enum step pump_wait(struct relay *r, enum relay_side side)
 		d->moved += (uint64_t)n;
 	}
 	buf_done(&d->wait);
-	d->wait = BUF_INIT(RELAY_EARLY_MAX);
+	d->wait = BUF_FOR(RELAY_EARLY_MAX, r->memory);
 	return STEP_MORE;
 }
 
@@ -229,13 +238,20 @@ static void dir_settle(struct relay *r, enum relay_side side, ssize_t n)
 		quota_settle(r->account, way_of(side), n > 0 ? (size_t)n : 0);
 }
 
+/* Little should be left over of what is read now. */
+static bool is_tight(const struct relay *r)
+{
+	return r->memory && r->memory->tight;
+}
+
 static enum step dir_copy(struct relay *r, enum relay_side side)
 {
 	struct relay_dir *d = &r->dir[side];
 	char *scratch = relay_pool_scratch(r->pool);
 	ssize_t n, sent;
 	size_t room;
-	enum step step = dir_ask(r, side, RELAY_CHUNK, &room);
+	size_t chunk = is_tight(r) ? CHUNK_TIGHT : RELAY_CHUNK;
+	enum step step = dir_ask(r, side, chunk, &room);
 
 	if (step != STEP_MORE)
 		return step;
@@ -272,7 +288,8 @@ static enum step dir_splice(struct relay *r, enum relay_side side)
 	size_t room;
 	ssize_t n;
 
-	if (d->pipe.rd < 0 && !relay_pool_lend(r->pool, &d->pipe)) {
+	if (d->pipe.rd < 0 &&
+	    (is_tight(r) || !relay_pool_lend(r->pool, &d->pipe))) {
 		d->bulk = false;
 		return dir_copy(r, side);
 	}
@@ -299,8 +316,10 @@ static enum step dir_pump(struct relay *r, enum relay_side side)
 {
 	struct relay_dir *d = &r->dir[side];
 	uint64_t before = d->moved, until = before + RELAY_TURN;
-	enum step step = dir_flush(r, side);
+	enum step step;
 
+	sock_still_done(&d->still, r->memory);
+	step = dir_flush(r, side);
 	while (step == STEP_MORE && !d->eof && d->moved < until)
 		step = d->bulk ? dir_splice(r, side) : dir_copy(r, side);
 	d->held = step == STEP_HELD;
@@ -315,6 +334,7 @@ static void dir_drop(struct relay *r, enum relay_side side)
 	struct relay_dir *d = &r->dir[side];
 
 	relay_pool_return(r->pool, &d->pipe, d->in_pipe == 0);
+	sock_still_done(&d->still, r->memory);
 	d->in_pipe = 0;
 	buf_done(&d->wait);
 	d->done = true;
@@ -415,13 +435,17 @@ static bool relay_update(struct relay *r)
 	for (side = APP; side < RELAY_SIDES; side++) {
 		struct relay_half *h = &r->half[side];
 		const struct relay_dir *out = &r->dir[side];
-		const struct relay_dir *in = &r->dir[other(side)];
+		struct relay_dir *in = &r->dir[other(side)];
+		bool stands = !in->done && dir_holds(in);
 
 		if (!interest(&h->rd, !out->done && !out->eof &&
 			      !out->held && !dir_holds(out), &h->reading) ||
-		    !interest(&h->wr, !in->done && dir_holds(in),
-			      &h->writing))
+		    !interest(&h->wr, stands, &h->writing))
 			watched = false;
+		sock_still_set(&in->still, r->memory, stands,
+			       (struct sock_way){ r->half[other(side)].fd,
+						  h->fd, in->pipe.size,
+						  in->moved });
 	}
 	if (!r->checking && (r->dir[APP].done || r->dir[NET].done)) {
 		r->checking = true;
@@ -580,9 +604,10 @@ static int half_init(struct relay *r, enum relay_side side, int fd,
 	return 0;
 }
 
-static int dir_init(struct relay_dir *d, struct str early)
+static int dir_init(struct relay_dir *d, struct mem_account *memory,
+		    struct str early)
 {
-	d->wait = BUF_INIT(RELAY_EARLY_MAX);
+	d->wait = BUF_FOR(RELAY_EARLY_MAX, memory);
 	d->pipe = RELAY_NO_PIPE;
 	if (early.n > RELAY_EARLY_MAX)
 		return -EMSGSIZE;
@@ -603,10 +628,11 @@ int relay_start(const struct relay_config *config, struct relay **ret)
 	r->arg = config->arg;
 	r->account = config->account;
 	r->turn = config->turn;
+	r->memory = config->memory;
 	sched_work_init(&r->work[APP], pump_app, r);
 	sched_work_init(&r->work[NET], pump_net, r);
-	err = dir_init(&r->dir[APP], config->up);
-	err_net = dir_init(&r->dir[NET], config->down);
+	err = dir_init(&r->dir[APP], r->memory, config->up);
+	err_net = dir_init(&r->dir[NET], r->memory, config->down);
 	if (!err)
 		err = err_net;
 	if (!err)

@@ -13,6 +13,7 @@
 #include "base/str.h"
 
 struct event_base;
+struct mem_account;
 struct quota_flow;
 struct sched_queue;
 
@@ -68,6 +69,7 @@ struct relay_config {
 	int app, net;		/* connected, non-blocking; borrowed */
 	struct quota_flow *account;	/* borrowed; NULL: nothing is counted */
 	struct sched_queue *turn;	/* of the sandbox; NULL: it has no share */
+	struct mem_account *memory;	/* the same: what is held is its */
 	struct str up, down;	/* already read from app, from net; copied */
 	relay_fn *fn;
 	void *arg;

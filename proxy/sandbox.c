@@ -114,6 +114,7 @@ static int sandbox_open_dns(struct sandbox *s, struct sandbox_config *config)
 		.hosts = &s->worker->hosts,
 		.tenant = s->tenant,
 		.budget = s->budget,
+		.owner = &s->memory,
 		.elsewhere = sandbox_resolves_elsewhere,
 		.elsewhere_arg = s->worker,
 		.hostname = config->hostname ? config->hostname : "",
@@ -202,10 +203,13 @@ static int sandbox_open_quota(struct sandbox *s, struct sandbox_config *config)
 	config->quota = NULL;
 	if (!s->quota)
 		err = quota_new(s->rules, s->worker->whole, &s->quota);
-	if (err == 0)
-		s->conns_max = quota_connections_max(s->quota) +
-			       SANDBOX_REFUSED_MAX;
-	return err;
+	if (err < 0)
+		return err;
+	s->conns_max = quota_connections_max(s->quota) + SANDBOX_REFUSED_MAX;
+	mem_account_init(&s->memory, quota_memory(s->quota));
+	name_map_set_owner(s->names, &s->memory);
+	name_pins_set_owner(s->pins, &s->memory);
+	return 0;
 }
 
 static int sandbox_open(struct sandbox *s, struct sandbox_config *config)
@@ -303,6 +307,7 @@ int sandbox_new(struct worker *w, struct sandbox_config *config,
 			dns_budget_free(s->budget);
 			name_map_free(s->names);
 			name_pins_free(s->pins);
+			mem_account_done(&s->memory);
 			quota_unref(s->quota);
 			sched_queue_done(&s->turn);
 			mem_free(s);
@@ -376,8 +381,8 @@ static void sandbox_tell_full(struct sandbox *s)
 {
 	struct record r;
 
-	sandbox_record(RECORD_LIMIT, RECORD_ACT_NONE,
-		       REASON_CONNECTIONS_EXCEEDED, RECORD_VIA_NONE, &r);
+	sandbox_record(RECORD_LIMIT, RECORD_ACT_NONE, s->full_why,
+		       RECORD_VIA_NONE, &r);
 	r.count = s->full_more;
 	s->full_more = 0;
 	audit_tell(s->sink, &r);
@@ -388,6 +393,8 @@ void sandbox_on_full(struct sandbox *s)
 	int64_t now = clock_mono_ms();
 
 	s->full_more++;
+	s->full_why = s->nconns >= s->conns_max ? REASON_CONNECTIONS_EXCEEDED
+						: REASON_MEMORY_EXCEEDED;
 	if (s->full_until_ms && now < s->full_until_ms)
 		return;
 	s->full_until_ms = now + SANDBOX_FULL_MS;
@@ -414,6 +421,11 @@ void sandbox_drain(struct sandbox *s, void (*fn)(struct sandbox *s, void *arg),
 	sandbox_on_less(s);
 }
 
+uint64_t sandbox_memory_peak(const struct sandbox *s)
+{
+	return s->memory.peak;
+}
+
 uint64_t sandbox_over_budget(const struct sandbox *s)
 {
 	return dns_budget_refused(s->budget);
@@ -428,6 +440,8 @@ struct audit_sink *sandbox_free(struct sandbox *s)
 	dns_budget_free(s->budget);
 	name_map_free(s->names);
 	name_pins_free(s->pins);
+	/* Whatever was charged has been given back by now. */
+	mem_account_done(&s->memory);
 	quota_unref(s->quota);
 	sched_queue_done(&s->turn);
 	rules_unref(s->rules);

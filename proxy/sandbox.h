@@ -12,6 +12,7 @@
 #include "audit/writer.h"
 #include "base/compiler.h"
 #include "base/list.h"
+#include "base/mem_account.h"
 #include "proxy/conn.h"
 #include "proxy/ctl_proto.h"
 #include "proxy/sched.h"
@@ -59,10 +60,13 @@ struct sandbox {
 	struct sched_queue turn;	/* its share of the worker */
 	struct list conns;		/* struct conn.node */
 	unsigned nconns, conns_max;	/* at conns_max accept() pauses */
+	unsigned nlean;			/* of them, refused for want of memory */
+	struct mem_account memory;	/* all that is held for it here */
 	struct list pool;		/* of conn_pool.c, the latest first */
 	unsigned npooled;
 	unsigned pool_ms;		/* that they may wait; 0: the default */
 	unsigned full_more;		/* times it was full, not recorded yet */
+	enum reason full_why;		/* the last time */
 	int64_t full_until_ms;		/* when they will be; 0: it never was */
 	uint64_t tenant;		/* key of shared lookups */
 	uint64_t flows_allowed, flows_denied;
@@ -174,6 +178,8 @@ void sandbox_rejudge(struct sandbox *s, enum reason why,
 void sandbox_policy_label(const struct ruleset *rules,
 			  char out[SANDBOX_POLICY_LABEL]);
 
+/* The most that was held for it at once, in bytes. */
+uint64_t sandbox_memory_peak(const struct sandbox *s);
 /* How often it has asked for names over its budget. */
 uint64_t sandbox_over_budget(const struct sandbox *s);
 
@@ -202,7 +208,12 @@ void sandbox_deny(struct sandbox *s, struct record *r);
 bool sandbox_admits(struct sandbox *s, const struct ip_endpoint *src,
 		    const struct ip_endpoint *at);
 
-/* It has conns_max connections, and a listener stops accepting. */
+/* Does it have as many connections as it may, those that are refused included? */
+static inline bool sandbox_is_full(const struct sandbox *s)
+{
+	return s->nconns >= s->conns_max || s->nlean >= SANDBOX_REFUSED_MAX;
+}
+/* It is full, and a listener stops accepting. */
 void sandbox_on_full(struct sandbox *s);
 
 #endif /* PROXY_SANDBOX_H */

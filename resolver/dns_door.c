@@ -69,8 +69,9 @@ static struct dns_door *door_alloc(const struct dns_door_config *config)
 	d->elsewhere_arg = config->elsewhere_arg;
 	d->asker.tenant = config->tenant;
 	d->asker.budget = config->budget;
+	d->owner = config->owner;
 	d->tcp_idle_ms = DNS_TCP_IDLE_MS;
-	d->sifted.max = DNS_RDATA_MAX;
+	d->sifted = BUF_FOR(DNS_RDATA_MAX, config->owner);
 	list_init(&d->conns);
 	list_init(&d->queries);
 	dns_local_hostname(config->hostname, &d->hostname);

@@ -23,6 +23,7 @@
 #define DNS_QUERIES_MAX		256	/* questions that wait for the world */
 #define DNS_CONNS_MAX		64	/* TCP connections */
 #define DNS_TCP_IDLE_MS		10000
+#define DNS_QUERY_MEMORY	8192	/* of one that waits, with its lookup */
 #define DNS_TCP_OUT_MAX		(1u << 20)	/* bytes that TCP clients do not take */
 
 /* Constant, so that a life says nothing of who asked before. */
@@ -56,6 +57,7 @@ struct dns_door {
 	struct audit_sink *sink;
 	const struct ip_hosts *const *hosts;
 	struct resolver_asker asker;
+	struct mem_account *owner;	/* or NULL */
 	bool (*elsewhere)(void *arg, const struct ruleset *rules,
 			  struct str name);
 	void *elsewhere_arg;

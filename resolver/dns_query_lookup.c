@@ -17,6 +17,7 @@
 #include "audit/writer.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/mem_account.h"
 #include "resolver/name_map.h"
 
 /* --- waiting for the world -------------------------------------------------- */
@@ -77,9 +78,14 @@ static struct dns_query *query_keep(struct dns_query *q)
 
 	if (q->kept)
 		return q;
-	kept = mem_new(sizeof(*kept));
-	if (!kept)
+	if (mem_account_take(q->door->owner, DNS_QUERY_MEMORY) !=
+	    REASON_ALLOWED)
 		return NULL;
+	kept = mem_new(sizeof(*kept));
+	if (!kept) {
+		mem_account_give(q->door->owner, DNS_QUERY_MEMORY);
+		return NULL;
+	}
 	*kept = *q;
 	kept->kept = true;
 	list_init(&kept->node);
@@ -112,8 +118,10 @@ static int query_ask(struct dns_query *q, enum resolver_type type,
 		return -ENOMEM;
 	err = resolver_start(d->resolver, &key, fn, kept, &kept->lookup);
 	if (err) {
-		if (kept != q)
+		if (kept != q) {
+			mem_account_give(d->owner, DNS_QUERY_MEMORY);
 			mem_free(kept);
+		}
 		if (err != -EDQUOT)
 			return err;
 		*ret_now = (struct resolver_answer){

@@ -9,6 +9,7 @@
 #include "audit/writer.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/mem_account.h"
 
 /*
  * Any reply of ours: one question, and then an SOA, or the addresses of an
@@ -118,8 +119,10 @@ static void query_free(struct dns_query *q)
 	REQUIRE(!q->lookup);
 	list_del(&q->client.conn_node);
 	q->magic = 0;
-	if (q->kept)
-		mem_free(q);
+	if (!q->kept)
+		return;
+	mem_account_give(q->door->owner, DNS_QUERY_MEMORY);
+	mem_free(q);
 }
 
 void dns_query_reply(struct dns_query *q)

@@ -35,6 +35,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/mem_account.h"
 #include "resolver/dns_door.h"
 #include "resolver/dns_query.h"
 
@@ -46,6 +47,9 @@
 #define CONN_READ		4096
 #define CONN_KEPT		4096	/* of room that is not in use */
 #define CONN_KERNEL		(32 << 10)	/* unsent or unread; it doubles it */
+/* What one is charged beside @in and @out: itself, its socket, and what may
+ * stand in that unsent and unread. */
+#define CONN_MEMORY		((8u << 10) + 4 * CONN_KERNEL)
 #define ACCEPTS_A_WAKE		16
 #define ACCEPT_RETRY_MS		200
 
@@ -111,6 +115,7 @@ static void conn_end(struct dns_conn *c)
 	list_del(&c->node);
 	c->door->nconns--;
 	c->magic = 0;
+	mem_account_give(c->door->owner, CONN_MEMORY);
 	mem_free(c);
 }
 
@@ -353,8 +358,8 @@ static int conn_new(struct dns_door *d, int fd,
 		return -ENOMEM;
 	c->magic = CONN_MAGIC;
 	c->door = d;
-	c->in = BUF_INIT(2 + DNS_MSG_MAX);
-	c->out = BUF_INIT(CONN_OUT_MAX);
+	c->in = BUF_FOR(2 + DNS_MSG_MAX, d->owner);
+	c->out = BUF_FOR(CONN_OUT_MAX, d->owner);
 	list_init(&c->queries);
 	if (ip_endpoint_from_sockaddr((const struct sockaddr *)peer, peer_n,
 				      &c->peer) != 0 ||
@@ -364,6 +369,10 @@ static int conn_new(struct dns_door *d, int fd,
 	    event_assign(&c->wr, d->base, fd, EV_WRITE | EV_PERSIST, conn_wr_cb,
 			 c) != 0 ||
 	    evtimer_assign(&c->idle, d->base, conn_idle_cb, c) != 0) {
+		mem_free(c);
+		return -ENOMEM;
+	}
+	if (mem_account_take(d->owner, CONN_MEMORY) != REASON_ALLOWED) {
 		mem_free(c);
 		return -ENOMEM;
 	}

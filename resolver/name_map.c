@@ -17,6 +17,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/mem_account.h"
 
 #define FIRST		256u		/* low bits of the first address */
 #define V4_BASE		0xc6120000u	/* 198.18.0.0 */
@@ -24,6 +25,7 @@
 #define ADDRESSES	(0x20000u - 2 * FIRST)
 #define PAGE		256u		/* entries of a page */
 #define PAGES		(ADDRESSES / PAGE)
+#define BUCKETS		16u		/* bytes of the table, a name */
 
 static const uint8_t v6_prefix[12] = {
 	0xfd, 0x70, 0x65, 0x6e, 0x73, 0x74, 0x6f, 0x63, 0, 0, 0, 0,
@@ -43,6 +45,8 @@ struct name_map {
 	struct hash_table by_name;
 	struct entry **page[PAGES];
 	uint32_t n;
+	struct mem_account *owner;	/* or NULL */
+	size_t charged;
 };
 
 int name_map_new(size_t budget_bytes, struct name_map **ret)
@@ -65,9 +69,16 @@ void name_map_free(struct name_map *m)
 {
 	if (!m)
 		return;
+	mem_account_give(m->owner, m->charged);
 	hash_done(&m->by_name);
 	arena_free(m->arena);
 	mem_free(m);
+}
+
+void name_map_set_owner(struct name_map *m, struct mem_account *owner)
+{
+	REQUIRE(m->charged == 0);
+	m->owner = owner;
 }
 
 static struct entry *find_name(const struct name_map *m, struct str name)
@@ -105,6 +116,17 @@ static struct entry *entry_new(struct name_map *m, struct str name)
 	return e;
 }
 
+/* What an entry took of the arena, and of the buckets. */
+static void charge(struct name_map *m, size_t before)
+{
+	size_t n = arena_used(m->arena) - before;
+
+	if (n > 0)
+		n += BUCKETS;
+	mem_account_owe(m->owner, n);
+	m->charged += n;
+}
+
 static struct ip_addr entry_addr(const struct entry *e, enum ip_family family)
 {
 	struct ip_addr a = { .family = (uint8_t)family };
@@ -124,10 +146,15 @@ int name_map_give(struct name_map *m, struct str name, enum ip_family family,
 		  const struct id *question, struct ip_addr *ret)
 {
 	struct entry *e = find_name(m, name);
+	size_t before = arena_used(m->arena);
 
 	REQUIRE(family == IP_V4 || family == IP_V6);
-	if (!e && m->n < ADDRESSES)
+	if (!e && mem_account_why(m->owner) != REASON_ALLOWED)
+		return -ENOMEM;
+	if (!e && m->n < ADDRESSES) {
 		e = entry_new(m, name);
+		charge(m, before);
+	}
 	if (!e)
 		return -ENOSPC;
 	if (family == IP_V4)

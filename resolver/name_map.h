@@ -23,16 +23,20 @@
 #define NAME_MAP_V4_PREFIX	"198.18.0.0/15"
 #define NAME_MAP_V6_PREFIX	"fd70:656e:7374:6f63::/64"
 
+struct mem_account;
 struct name_map;	/* opaque */
 
 NODISCARD int name_map_new(size_t budget_bytes, struct name_map **ret);
+/* What it holds from now on is charged to @owner, who outlives it. */
+void name_map_set_owner(struct name_map *m, struct mem_account *owner);
 void name_map_free(struct name_map *m);
 
 /**
  * name_map_give() - The address of @name in @family, made when there is none
  * @name:	canonical; copied inside
  * @question:	id of the DNS record that is about to carry the answer
- * Return: 0, or -ENOSPC when the addresses or the budget are used up
+ * Return: 0, -ENOSPC when the addresses or the budget are used up, or -ENOMEM
+ * where its owner may hold no more
  */
 NODISCARD int name_map_give(struct name_map *m, struct str name,
 			    enum ip_family family, const struct id *question,

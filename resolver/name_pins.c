@@ -23,6 +23,7 @@
 #include "base/hash.h"
 #include "base/list.h"
 #include "base/mem.h"
+#include "base/mem_account.h"
 
 /* What the heap and the table's buckets take beside a piece itself. */
 #define PIECE_OVERHEAD	32
@@ -63,6 +64,7 @@ struct name_pins {
 	struct hash_table names, addrs, pins;
 	struct list used;		/* pinned_addr.used, longest ago first */
 	size_t bytes, budget;
+	struct mem_account *owner;	/* or NULL */
 };
 
 int name_pins_new(size_t budget_bytes, struct name_pins **ret)
@@ -87,20 +89,33 @@ int name_pins_new(size_t budget_bytes, struct name_pins **ret)
 	return 0;
 }
 
+void name_pins_set_owner(struct name_pins *p, struct mem_account *owner)
+{
+	REQUIRE(p->bytes == 0);
+	p->owner = owner;
+}
+
 /* --- pieces ---------------------------------------------------------------- */
 
 static void *piece_new(struct name_pins *p, size_t size)
 {
-	void *piece = mem_new(size);
+	void *piece;
 
+	if (mem_account_take(p->owner, size + PIECE_OVERHEAD) !=
+	    REASON_ALLOWED)
+		return NULL;
+	piece = mem_new(size);
 	if (piece)
 		p->bytes += size + PIECE_OVERHEAD;
+	else
+		mem_account_give(p->owner, size + PIECE_OVERHEAD);
 	return piece;
 }
 
 static void piece_free(struct name_pins *p, void *piece, size_t size)
 {
 	p->bytes -= size + PIECE_OVERHEAD;
+	mem_account_give(p->owner, size + PIECE_OVERHEAD);
 	mem_free(piece);
 }
 

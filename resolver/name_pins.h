@@ -31,10 +31,13 @@
 #define NAME_PINS_GRACE_MS	3600000	/* after the last use */
 #define NAME_PINS_NAMES_MAX	256	/* of one address */
 
+struct mem_account;
 struct name_pins;	/* opaque */
 struct name_pin;	/* opaque; one name of one address */
 
 NODISCARD int name_pins_new(size_t budget_bytes, struct name_pins **ret);
+/* What it holds from now on is charged to @owner, who outlives it. */
+void name_pins_set_owner(struct name_pins *p, struct mem_account *owner);
 void name_pins_free(struct name_pins *p);	/* nothing may be held */
 
 /* What a name is about to be answered with. */

@@ -24,6 +24,7 @@
 struct event_base;
 struct ruleset;
 struct audit_sink;
+struct mem_account;
 struct name_map;
 struct name_pins;
 
@@ -234,6 +235,7 @@ struct dns_door_config {
 	const struct ip_hosts *const *hosts;	/* the worker's current snapshot */
 	uint64_t tenant;
 	struct dns_budget *budget;	/* borrowed: outlives the door; or NULL */
+	struct mem_account *owner;	/* the same: what the door holds is its */
 	/* Its sockets, of any families: taken, on failure too. */
 	const int *udp, *tcp;
 	size_t nudp, ntcp;

@@ -204,6 +204,7 @@ struct rules_limits {
 	struct rules_bytes bytes;	/* of the run, in all */
 	struct rules_bytes flow_bytes;	/* of each flow */
 	struct rules_bytes rate;	/* a second, of the run */
+	uint64_t memory;		/* bytes that may be held for the run */
 	uint32_t header_bytes;		/* of a request's head */
 	/* Seconds: for a whole head, for connecting, for the first byte of an
 	 * answer, without a byte either way, for a whole flow. */

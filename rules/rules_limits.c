@@ -41,6 +41,7 @@ static const struct limit {
 	WIDE("flow_bytes_down", flow_bytes.down),
 	WIDE("rate_up", rate.up),
 	WIDE("rate_down", rate.down),
+	WIDE("memory", memory),
 	NARROW("header_bytes", UNIT_BYTES, header_bytes),
 	NARROW("header_time", UNIT_SPAN, header_s),
 	NARROW("connect_time", UNIT_SPAN, connect_s),

@@ -55,6 +55,7 @@ static const struct setting {
 	{ SECTION_LIMITS, "flow_bytes_down", VALUE_BYTES, NULL, true },
 	{ SECTION_LIMITS, "rate_up", VALUE_BYTES, NULL, true },
 	{ SECTION_LIMITS, "rate_down", VALUE_BYTES, NULL, true },
+	{ SECTION_LIMITS, "memory", VALUE_BYTES, NULL, true },
 	{ SECTION_LIMITS, "header_bytes", VALUE_BYTES, NULL, true },
 	{ SECTION_LIMITS, "header_time", VALUE_SPAN, NULL, true },
 	{ SECTION_LIMITS, "connect_time", VALUE_SPAN, NULL, true },

@@ -77,7 +77,8 @@ static void every_key_is_taken(void **state)
 		"[plug]\nallow_policy_uid = 0 1000-1999\n"
 		"allow_policy_uid = 3000\nallow_named_group = 50\n"
 		"policies = /etc/penstock/policies\n"
-		"[limits]\nconnections = 9000\ndescriptors_reserve = 16\n";
+		"[limits]\nconnections = 9000\ndescriptors_reserve = 16\n"
+		"memory = 4G\n";
 	struct said said = { 0, "" };
 	const gid_t in[] = { 7, 50 };
 	struct config c;
@@ -90,6 +91,7 @@ static void every_key_is_taken(void **state)
 	assert_int_equal(c.workers, 3);
 	assert_int_equal(c.drain_s, 0);
 	assert_int_equal(c.connections, 9000);
+	assert_int_equal(c.memory, (size_t)4 << 30);
 	assert_int_equal(c.reserve, 16);
 	assert_int_equal(c.log_level, LOG_DEBUG);
 	assert_int_equal(c.mark, 42);

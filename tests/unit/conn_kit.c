@@ -267,6 +267,9 @@ int kit_setup(void **state)
 	assert_int_equal(name_pins_new(1 << 20, &s->pins), 0);
 	s->rules = compile(kit_policy);
 	assert_int_equal(quota_new(s->rules, NULL, &s->quota), 0);
+	mem_account_init(&s->memory, quota_memory(s->quota));
+	name_map_set_owner(s->names, &s->memory);
+	name_pins_set_owner(s->pins, &s->memory);
 	return 0;
 }
 
@@ -297,10 +300,14 @@ int kit_teardown(void **state)
 	assert_int_equal(event_base_get_num_events(w->base,
 			 EVENT_BASE_COUNT_ADDED), 0);
 	/* Whoever was let in has left: unref insists on it. */
-	quota_unref(kit.sandbox.quota);
-	rules_unref(kit.sandbox.rules);
 	name_map_free(kit.sandbox.names);
 	name_pins_free(kit.sandbox.pins);
+	/* Whatever was held for it is held no more: so insists this. */
+	assert_int_equal(kit.sandbox.memory.used, 0);
+	mem_account_done(&kit.sandbox.memory);
+	assert_int_equal(kit.sandbox.nlean, 0);
+	quota_unref(kit.sandbox.quota);
+	rules_unref(kit.sandbox.rules);
 	relay_pool_free(w->relay);
 	event_free(w->reclaim);
 	event_base_free(w->base);

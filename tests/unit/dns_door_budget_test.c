@@ -5,6 +5,7 @@
 #include "tests/unit/dns_door_lab.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 
@@ -151,6 +152,38 @@ static void whole_names_of_rules_are_never_short(void **state)
 	assert_int_equal(dns_budget_refused(run_budget), 0);
 }
 
+/* What is known is answered, what would have to wait or be remembered is not. */
+static void at_the_limit_of_memory_nothing_new_is_remembered(void **state)
+{
+	struct reply r;
+	size_t n;
+	int fd;
+
+	(void)state;
+	limited("");
+	ask(&r, "api.example.com", DNS_TYPE_A);
+	assert_int_equal(r.answers, 1);
+	n = DOOR_MEMORY - held.used;
+	mem_account_owe(&held, n);
+	ask(&r, "n1.wide.example.com", DNS_TYPE_A);
+	assert_int_equal(r.rcode, DNS_SERVFAIL);
+	assert_int_equal(r.answers, 0);
+	assert_last((const char *const[]){ "\"host\":\"n1.wide.example.com\"",
+					   "\"memory_exceeded\"", NULL });
+	ask(&r, "api.example.com", DNS_TYPE_A);
+	assert_int_equal(r.answers, 1);
+	/* A connection is closed at once. */
+	fd = connected(SOCK_STREAM, ASKED);
+	turn_idle();
+	assert_int_equal(door->nconns, 0);
+	close(fd);
+	mem_account_give(&held, n);
+	ask(&r, "n1.wide.example.com", DNS_TYPE_A);
+	assert_int_equal(r.answers, 1);
+	/* Beside names, nothing is held for a door that has nothing to do. */
+	assert_true(held.used > 0 && held.used < 64 << 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,6 +192,7 @@ int main(void)
 		DOOR_TEST(names_that_do_not_exist_use_their_budget_up),
 		DOOR_TEST(questions_over_the_rate_fail_for_now),
 		DOOR_TEST(whole_names_of_rules_are_never_short),
+		DOOR_TEST(at_the_limit_of_memory_nothing_new_is_remembered),
 	};
 
 	return door_lab_run(tests, ARRAY_SIZE(tests));

@@ -34,6 +34,8 @@ struct name_map *names;
 struct name_pins *pins;
 struct dns_budget *run_budget;
 struct dns_door *door;
+struct mem_account held;
+static struct mem_pot pot;
 struct audit_sink *sink;
 static struct ruleset *rules;
 const struct ip_hosts *hosts;
@@ -260,6 +262,11 @@ static void open_door(const char *text, size_t names_budget, int record_fd)
 	config.names = names;
 	config.pins = pins;
 	config.sink = sink;
+	atomic_store(&pot.limit, DOOR_MEMORY);
+	mem_account_init(&held, &pot);
+	name_map_set_owner(names, &held);
+	name_pins_set_owner(pins, &held);
+	config.owner = &held;
 	assert_int_equal(dns_door_new(&config, &door), 0);
 	client = connected(SOCK_DGRAM, ASKED);
 	client6 = connected(SOCK_DGRAM, "::1");
@@ -277,6 +284,8 @@ static void close_door(void)
 	names = NULL;
 	name_pins_free(pins);
 	pins = NULL;
+	assert_int_equal(held.used, 0);
+	mem_account_done(&held);
 	if (sink)
 		audit_sink_free(sink);
 	sink = NULL;

@@ -17,12 +17,14 @@
 #include <cmocka.h>
 
 #include "audit/writer.h"
+#include "base/mem_account.h"
 #include "resolver/dns_door.h"
 #include "resolver/name_map.h"
 #include "resolver/name_pins.h"
 #include "rules/rules.h"
 #include "tests/unit/dns_lab.h"
 
+#define DOOR_MEMORY	((size_t)256 << 20)	/* at most */
 #define ASKED	"127.0.0.9"	/* what a program takes for its server */
 
 /* Allows a good many names below example.com at the lab's addresses. */
@@ -35,6 +37,7 @@ extern struct name_map *names;
 extern struct name_pins *pins;
 extern struct dns_budget *run_budget;
 extern struct dns_door *door;
+extern struct mem_account held;		/* for the door; nothing at its end */
 extern struct audit_sink *sink;
 extern const struct ip_hosts *hosts;	/* NULL in the beginning */
 extern int client, client6;	/* UDP sockets of the sandbox's */

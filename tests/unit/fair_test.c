@@ -60,6 +60,7 @@ static int setup(void **state)
 	list_init(&good.pool);
 	sched_queue_init(&good.turn, kit.worker.sched);
 	assert_int_equal(quota_new(good.rules, NULL, &good.quota), 0);
+	mem_account_init(&good.memory, quota_memory(good.quota));
 	return 0;
 }
 
@@ -74,6 +75,7 @@ static int teardown(void **state)
 	sched_queue_done(&good.turn);
 	sched_queue_done(&kit.sandbox.turn);
 	sched_free(kit.worker.sched);
+	mem_account_done(&good.memory);
 	quota_unref(good.quota);
 	return kit_teardown(state);
 }

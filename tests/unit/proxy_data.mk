@@ -57,6 +57,13 @@ TESTS += %D%/conn_test
 	base/libbase.a $(PROXY_LIBS) $(RESOLVER_LIBS) $(AUDIT_LIBS) \
 	$(RULES_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
 
+check_PROGRAMS += %D%/conn_memory_test
+TESTS += %D%/conn_memory_test
+%C%_conn_memory_test_SOURCES = %D%/conn_memory_test.c %D%/conn_kit.c \
+	%D%/conn_kit.h
+%C%_conn_memory_test_CPPFLAGS = $(%C%_conn_test_CPPFLAGS)
+%C%_conn_memory_test_LDADD = $(%C%_conn_test_LDADD)
+
 check_PROGRAMS += %D%/conn_limits_test
 TESTS += %D%/conn_limits_test
 %C%_conn_limits_test_SOURCES = %D%/conn_limits_test.c %D%/conn_kit.c \
