@@ -8,8 +8,8 @@ build_packages="gcc make autoconf automake pkg-config libevent-dev libc-ares-dev
 	libnftnl-dev libmnl-dev libinih-dev libseccomp-dev libmd-dev
 	libjansson-dev libidn2-dev libunistring-dev libpsl-dev libssl-dev libcmocka-dev ca-certificates"
 lab_packages="iproute2 nftables openssl util-linux curl python3 python3-dnspython"
-# What docs/clients.md speaks of; 63 MB.
-client_packages="socat ncat aria2 libwww-perl liblwp-protocol-https-perl
+# What docs/clients.md speaks of; 72 MB.
+client_packages="socat ncat aria2 w3m lynx libwww-perl liblwp-protocol-https-perl
 	ruby php-cli php-curl redis-tools python3-aiohttp python3-socks
 	python3-requests python3-httpx"
 test_packages="clang libclang-rt-14-dev python3-pytest python3-h11 python3-httptools wget git

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/clients.md: which clients take which way in, as measured here.
 
-Each client runs once a way, all of them at once in one sandbox, and each asks for
-a name of its own: then the records say which way it took, whatever it says itself.
+Each client runs once a way, all of them at once in one sandbox, and asks for a name
+of its own, one that speaks HTTP for another by http:// as well: then the records say
+which way it took, whatever it says itself.
 The table is made of that, and must be the one in the manual:
 
     PENSTOCK_WRITE_CLIENTS=1 sudo -E make e2e       writes it anew
@@ -47,7 +48,7 @@ WAYS = {
 }
 
 PYTHON, H, S = "/usr/bin/python3", "127.0.0.1:3128", "127.0.0.1:1080"
-GET = "lab GET /t host="
+GET = "lab GET /t host={host}\n"
 PING = "ping ping"
 APT = """
 d=$(mktemp -d); mkdir -p $d/lists/partial $d/cache/archives/partial $d/etc
@@ -64,82 +65,101 @@ TLS = ("printf 'GET /t HTTP/1.1\\r\\nHost: {host}\\r\\nConnection: close\\r\\n\\
        " -connect {host}:443 -servername {host}")
 SSH = ("ssh -v -o BatchMode=yes -o ConnectTimeout=50 {opt} git@{host} true"
        " </dev/null; :")
-PERL = "print %s->new(%s)->get('{url}')%s"
 NODE = "env -u NODE_USE_ENV_PROXY node -e \"%s\""
 
 
 class Client:
-    """@command: for the shell; {opt} stands for what @http and @socks add.
+    """@command: for the shell; {opt} stands for what @http and @socks add, {plain}
+    for a URL of http, {plainopt} for what is added to that.
 
     An addition is what to add, or a pair of what to show of it and that.
+    @plain_http: that of http://, where it is another.
     """
 
     def __init__(self, name, title, command, *, want=GET, http=None, socks=None,
-                 none=""):
+                 none="", plain_http=None):
         self.name, self.title, self.want = name, title, want
         self.command = command
+        self.host = name + ".clients.example.com"
+        self.plain_host = None
+        if "{plain" in command:
+            self.plain_host = name + "-plain.clients.example.com"
         self.added = {"http": http, "socks": socks, "none": none}
+        self.plain_added = {**self.added, "http": plain_http or http}
 
-    @property
-    def host(self):
-        return self.name + ".clients.example.com"
-
-    def add(self, way):
+    def add(self, way, plain=False):
         """(what is shown, what is added)"""
-        added = self.added[way]
+        added = (self.plain_added if plain else self.added)[way]
         if isinstance(added, tuple):
             return added
         return added or "", added or self.added["none"]
 
     def shell(self, way, **values):
-        return self.command.replace("{opt}", self.add(way)[1]).replace(
-            "{host}", self.host).replace(
-            "{url}", "https://%s/t" % self.host).replace(
-            "{ca}", values["ca"]).replace("{penstock}", values["penstock"])
+        command = self.command.replace("{opt}", self.add(way)[1]).replace(
+            "{plainopt}", self.add(way, True)[1])
+        values.update(url="https://%s/t" % self.host, host=self.host,
+                      plain="http://%s/t" % self.plain_host,
+                      plainhost=self.plain_host or "")
+        for key, value in values.items():
+            command = command.replace("{%s}" % key, value)
+        return command
 
 
 CLIENTS = [
-    Client("curl", "curl", "curl -sS {url}"),
-    Client("wget", "wget", "wget -qO- --ca-certificate={ca} {url}"),
-    Client("git", "git (https)", "git ls-remote https://{host}/files/r.git",
-           want="refs/heads/main"),
+    Client("curl", "curl", "curl -sS {url} {plain}"),
+    Client("wget", "wget", "wget -qO- --ca-certificate={ca} {url} {plain}"),
+    Client("git", "git", "for u in https://{host} http://{plainhost}; do "
+           "git ls-remote $u/files/r.git | while read id ref; do echo $u $ref; done;"
+           " done", want="//{host} refs/heads/main\n"),
     Client("apt", "apt-get (http)", APT, want="penstock-lab-demo",
            socks=("`Acquire::http::Proxy`",
                   "-o Acquire::http::Proxy=socks5h://" + S)),
     Client("aria2", "aria2", "d=$(mktemp -d); aria2c -q --ca-certificate={ca} "
-           "-d $d -o t {url} && cat $d/t"),
+           "-d $d -Z {url} {plain} && cat $d/*"),
     Client("urllib", "Python urllib", PYTHON + " -c \"import urllib.request as u;"
-           "print(u.urlopen('{url}').read().decode())\""),
+           "[print(u.urlopen(x).read().decode()) for x in ('{url}', '{plain}')]\""),
     Client("requests", "Python requests (with PySocks)", PYTHON + " -c \"import "
-           "requests;print(requests.get('{url}').text)\""),
+           "requests;[print(requests.get(x).text) for x in ('{url}', '{plain}')]\""),
     Client("httpx", "Python httpx (without socksio)", PYTHON + " -c \"import "
-           "httpx;print(httpx.get('{url}').text)\""),
+           "httpx;[print(httpx.get(x).text) for x in ('{url}', '{plain}')]\""),
     Client("aiohttp", "Python aiohttp", PYTHON + """ -c "
 import aiohttp, asyncio
 async def main():
-    async with aiohttp.ClientSession({opt}) as s, s.get('{url}') as r:
-        print(await r.text())
+    async with aiohttp.ClientSession({opt}) as s:
+        for x in ('{url}', '{plain}'):
+            async with s.get(x) as r:
+                print(await r.text())
 asyncio.run(main())"
 """, http=("`trust_env=True`", "trust_env=True"),
            socks=("", "trust_env=True")),
     Client("fetch", "Node fetch (NODE_USE_ENV_PROXY not set)", NODE %
-           "fetch('{url}').then(r => r.text()).then(console.log)"),
-    Client("https", "Node https (the same)", NODE %
-           "require('https').get('{url}', r => r.pipe(process.stdout))"),
+           "for (const u of ['{url}', '{plain}'])"
+           " fetch(u).then(r => r.text()).then(console.log)"),
+    Client("https", "Node http, https (the same)", NODE %
+           "require('https').get('{url}', r => r.pipe(process.stdout));"
+           "require('http').get('{plain}', r => r.pipe(process.stdout))"),
     Client("lwp", "Perl LWP", "PERL_LWP_SSL_CA_FILE={ca} perl -MLWP::UserAgent -e "
-           "\"print LWP::UserAgent->new({opt})->get('{url}')->content\"",
+           "\"print LWP::UserAgent->new({opt})->get(\\$_)->content"
+           " for '{url}', '{plain}'\"",
            http=("`env_proxy => 1`", "env_proxy => 1"),
            socks=("", "env_proxy => 1")),
     Client("tiny", "Perl HTTP::Tiny", "perl -MHTTP::Tiny -e "
-           "\"print HTTP::Tiny->new->get('{url}')->{content}\""),
+           "\"print HTTP::Tiny->new->get(\\$_)->{content} for '{url}', '{plain}'\""),
     Client("ruby", "Ruby net/http", "ruby -rnet/http -e "
-           "\"puts Net::HTTP.get(URI('{url}'))\""),
+           "\"%w[{url} {plain}].each { |u| puts Net::HTTP.get(URI(u)) }\""),
     Client("phpcurl", "PHP curl", "php -d curl.cainfo={ca} -r "
-           "\"curl_exec(curl_init('{url}'));\""),
+           "\"curl_exec(curl_init('{url}')); curl_exec(curl_init('{plain}'));\""),
     Client("php", "PHP streams", "php -d openssl.cafile={ca} -r "
            "\"echo file_get_contents('{url}', false, "
-           "stream_context_create(['http' => [{opt}]]));\"",
-           http=("`proxy` of the context", "'proxy' => 'tcp://%s'" % H)),
+           "stream_context_create(['http' => [{opt}]])),"
+           "file_get_contents('{plain}', false, "
+           "stream_context_create(['http' => [{plainopt}]]));\"",
+           http=("`proxy` of the context", "'proxy' => 'tcp://%s'" % H),
+           plain_http=("`proxy` and `request_fulluri`",
+                       "'proxy' => 'tcp://%s', 'request_fulluri' => true" % H)),
+    Client("w3m", "w3m", "w3m -o ssl_ca_file={ca} -dump_source {url};"
+           " w3m -dump_source {plain}"),
+    Client("lynx", "lynx", "lynx -source {url}; lynx -source {plain}"),
     Client("openssl", "openssl s_client", TLS,
            http=("`-proxy`", "-proxy " + H)),
     Client("ssh", "ssh", SSH, want="remote software version lab",
@@ -178,28 +198,37 @@ json.dump(running, sys.stdout)
 """
 
 
-def measure(penstock, way, clients):
-    """{client's name: (what it said, how its flows came in)}"""
+def measure(penstock, way):
+    """{client's name: what it said}, {host: how its flows came in}"""
     commands = {c.name: c.shell(way, ca=penstock.lab.ca,
-                                penstock=penstock.program) for c in clients}
+                                penstock=penstock.program) for c in CLIENTS}
     got = penstock.run(PYTHON, "-c", DRIVER, stdin=json.dumps(commands),
                        options=WAYS[way][0], policy=POLICY, timeout=120)
     assert got.code == 0, got.err
-    said = json.loads(got.out)
-    flows = got.flows(ev="flow_open")
-    return {c.name: (said[c.name],
-                     {f["via"] for f in flows if f["host"] == c.host})
-            for c in clients}
+    flows = {}
+    for flow in got.flows(ev="flow_open"):
+        flows.setdefault(flow["host"], set()).add(flow["via"])
+    return json.loads(got.out), flows
 
 
-def cell(client, way, said, via):
-    good = client.want in said
-    if not good:
+def way_of(client, way, host, shown, got):
+    said, flows = got[way]
+    if client.want.replace("{host}", host) not in said[client.name]:
         return "fails"
+    via = flows[host]
     if via == {"transparent"}:
         return "yes" if way == "none" else "-"
-    assert via and via <= WAYS[way][1], (client.name, way, via)
-    return client.add(way)[0] or "yes"
+    assert via <= WAYS[way][1], (host, way, via)
+    return shown or "yes"
+
+
+def cell(client, way, got):
+    """What it does, by https first where http is not the same."""
+    shown = way_of(client, way, client.host, client.add(way)[0], got)
+    if not client.plain_host:
+        return shown
+    plain = way_of(client, way, client.plain_host, client.add(way, True)[0], got)
+    return shown if plain == shown else "%s; http: %s" % (shown, plain)
 
 
 def in_manual():
@@ -214,13 +243,13 @@ def test_the_table_of_clients_is_what_they_do(as_user, repository,  # noqa: F811
                                               mirror):              # noqa: F811
     # SOCKS-04, CLI-01, CLI-07, CLI-14, TUN-14
     missing = [p for p in ("socat", "ncat", "aria2c", "ruby", "php", "redis-cli",
-                           "node") if not shutil.which(p)]
+                           "node", "w3m", "lynx") if not shutil.which(p)]
     if missing:
         pytest.skip("not installed: %s (see client_packages in scripts/lib.sh)"
                     % " ".join(missing))
-    got = {way: measure(as_user, way, CLIENTS) for way in WAYS}
+    got = {way: measure(as_user, way) for way in WAYS}
     table = HEAD + ["| %s | %s |" % (c.title, " | ".join(
-        cell(c, way, *got[way][c.name]) for way in WAYS)) for c in CLIENTS]
+        cell(c, way, got) for way in WAYS)) for c in CLIENTS]
     out = os.path.join(build_dir(), "tests/e2e")
     os.makedirs(out, exist_ok=True)
     with open(os.path.join(out, "clients.txt"), "w", encoding="ascii") as page:
@@ -231,8 +260,8 @@ def test_the_table_of_clients_is_what_they_do(as_user, repository,  # noqa: F811
         with open(DOC, "w", encoding="ascii") as page:
             page.write("\n".join(lines) + "\n")
         return
-    wrong = {c.name: got[way][c.name] for way in WAYS for c in CLIENTS
-             if cell(c, way, *got[way][c.name]) == "fails"}
+    wrong = {(c.name, way): got[way][0][c.name] for way in WAYS for c in CLIENTS
+             if "fails" in cell(c, way, got)}
     assert table == lines[at:end], "\n".join(
         list(difflib.unified_diff(lines[at:end], table, "docs/clients.md",
                                   "measured", lineterm="")) +

@@ -196,7 +196,7 @@ async def http(reader, writer):
     try:
         while True:
             line, fields, raw = await read_head(reader)
-            method, target, _ = line.split(" ", 2)
+            method, target, version = line.split(" ", 2)
             note(event="request", line=line, fields=fields, **where(writer))
             if (field(fields, "expect") or "").lower() == "100-continue":
                 writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -206,7 +206,7 @@ async def http(reader, writer):
             path = target.split("?")[0]
             keep = await answer(path, method, fields, body, reader, writer, raw)
             await writer.drain()
-            if not keep:
+            if not keep or version == "HTTP/1.0":   # which waits for the end
                 return
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
         pass
