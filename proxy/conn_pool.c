@@ -11,6 +11,13 @@
  * one close, whoever uses it.  One that a program logged in on (NTLM), or sent
  * a body on, is its own and never comes here.
  *
+ * One that is idle beside a program's half that lives is that half's, and is not
+ * lent out: no more connections are open than the program itself would have, eight
+ * threads that ask 200 times open eight (with a session of theirs, one for all, or
+ * none), and whoever keeps a connection open is about to use it.  Lending would
+ * save a dial where many wait and another comes, and cost one where its owner
+ * comes back, with a POST also the owner's certainty that it lives.
+ *
  * The latest goes first, since it is the most likely to live.  What speaks or
  * ends while it waits is closed, and so is what has waited for too long, or for
  * longest when there are too many.  A request that must not be sent twice

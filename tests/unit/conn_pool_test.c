@@ -140,6 +140,35 @@ static void a_program_that_goes_elsewhere_leaves_its_connection(void **state)
 	leave(client);
 }
 
+static void one_beside_its_program_is_its_own(void **state)
+{
+	int client = kit_explicit(), other = kit_explicit(), first, second;
+
+	(void)state;
+	kit_request(client, "http://" API "/", API);
+	answer_on(client);
+	first = origin;
+	origin = -1;
+	kit_request(other, "http://" API "/", API);
+	answer_on(other);
+	second = origin;
+	assert_false(kit_same_id(0, 2));
+	assert_int_equal(kit.sandbox.npooled, 0);
+	/* Each goes on with what it has. */
+	origin = first;
+	kit_request(client, "http://" API "/", API);
+	answer_on(client);
+	assert_true(kit_same_id(0, 4));
+	origin = second;
+	kit_request(other, "http://" API "/", API);
+	answer_on(other);
+	assert_true(kit_same_id(2, 5));
+	close(other);
+	close(first);
+	assert_false(kit_was_dialled(door));
+	leave(client);
+}
+
 static void another_name_of_the_address_has_its_own(void **state)
 {
 	(void)state;
@@ -375,6 +404,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		pool_unit(one_connection_serves_program_after_program),
 		pool_unit(a_program_that_goes_elsewhere_leaves_its_connection),
+		pool_unit(one_beside_its_program_is_its_own),
 		pool_unit(another_name_of_the_address_has_its_own),
 		pool_unit(another_way_in_has_its_own),
 		pool_unit(inside_a_connect_nothing_is_taken_or_left),
