@@ -43,7 +43,6 @@ static void on_connected(struct conn *c)
 {
 	char out[SOCKS_ANSWER_MAX];
 
-	conn_quiet(c);
 	if (!conn_is_tunnel(c)) {
 		conn_start_relay(c, buf_str(&c->in), STR_NONE);
 		return;
@@ -52,6 +51,7 @@ static void on_connected(struct conn *c)
 		conn_start_relay(c, buf_str(&c->in), established(c, out));
 		return;
 	}
+	conn_quiet(c);
 	if (!conn_send(c, established(c, out))) {
 		conn_finish(c, REASON_CLIENT_RESET, true);
 		return;
@@ -150,7 +150,8 @@ void conn_on_dial_read(struct conn *c, bool end)
 
 void conn_dial(struct conn *c)
 {
-	conn_quiet(c);
+	/* Whoever was read goes on to be. */
+	(void)!event_del(&c->timer);
 	conn_set_state(c, CONN_DIAL);
 	if (event_add(&c->readable, NULL) || conn_dial_target(c))
 		conn_refuse(c, REASON_MEMORY_EXCEEDED);
@@ -197,12 +198,14 @@ void conn_start_relay(struct conn *c, struct str up, struct str down)
 		conn_finish(c, why, true);
 		return;
 	}
-	conn_quiet(c);
 	conn_set_state(c, CONN_RELAY);
 	if (relay_start(&config, &c->relay)) {
 		conn_finish(c, REASON_MEMORY_EXCEEDED, true);
 		return;
 	}
+	/* Behind the relay's own interest in app, so that the kernel's set stays
+	 * as it is. */
+	conn_quiet(c);
 	/* An idle tunnel owns no memory but this struct. */
 	buf_done(&c->in);
 	c->in = BUF_FOR(CONN_IN_MAX, &c->s->memory);

@@ -604,6 +604,16 @@ static int half_init(struct relay *r, enum relay_side side, int fd,
 	return 0;
 }
 
+/*
+ * The early bytes mostly fit into their sink: sent here, they cost no event.
+ * What does not pass, and a sink that is gone, is for the first event.
+ */
+static void send_early(struct relay *r)
+{
+	(void)!pump_wait(r, APP);
+	(void)!pump_wait(r, NET);
+}
+
 static int dir_init(struct relay_dir *d, struct mem_account *memory,
 		    struct str early)
 {
@@ -645,6 +655,8 @@ int relay_start(const struct relay_config *config, struct relay **ret)
 				  r) ||
 		     event_assign(&r->hold, r->base, -1, 0, hold_cb, r)))
 		err = -EINVAL;
+	if (!err)
+		send_early(r);
 	if (!err && !relay_update(r)) {
 		relay_stop(r);
 		err = -ENOMEM;
