@@ -408,6 +408,16 @@ struct ip_net ip_net_of(const struct ip_addr *a, unsigned bits)
 	return net;
 }
 
+struct ip_net ip_net_of_machine(const struct ip_addr *a)
+{
+	struct ip_addr bare = ip_addr_unmapped(a);
+
+	/* Of loopback one address is all there is. */
+	if (bare.family != IP_V6 || bare.b[0] == 0)
+		return ip_net_of(&bare, ip_addr_bits(&bare));
+	return ip_net_of(&bare, 64);
+}
+
 unsigned ip_addr_bits(const struct ip_addr *a)
 {
 	return a->family == IP_NONE ? 0 : (unsigned)family_bits(a->family);

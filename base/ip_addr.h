@@ -55,6 +55,8 @@ int ip_addr_cmp(const struct ip_addr *a, const struct ip_addr *b);
 bool ip_net_has(const struct ip_net *net, const struct ip_addr *a);
 /* The network of @bits bits that @a lies in; @bits: up to its family's. */
 struct ip_net ip_net_of(const struct ip_addr *a, unsigned bits);
+/* What one machine may have all of: an IPv4 address, the /64 of an IPv6 one. */
+struct ip_net ip_net_of_machine(const struct ip_addr *a);
 unsigned ip_addr_bits(const struct ip_addr *a);	/* 32, 128; IP_NONE: 0 */
 
 /**

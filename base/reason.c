@@ -312,6 +312,19 @@ static const struct reason_info reasons[] = {
 		"overloaded", REASON_LIMIT, 503,
 		"connection_limit_reached", SOCKS_FAILURE, EDE_OTHER,
 		"the proxy holds as much for all sandboxes as it may" },
+	[REASON_CLIENT_CONNECTIONS_EXCEEDED] = {
+		"client_connections_exceeded", REASON_LIMIT, 429,
+		"connection_limit_reached", SOCKS_FAILURE, EDE_OTHER,
+		"this client has as many connections as one may have" },
+	[REASON_CLIENT_RATE_EXCEEDED] = {
+		"client_rate_exceeded", REASON_LIMIT, 429,
+		"connection_limit_reached", SOCKS_FAILURE, EDE_OTHER,
+		"this client opens more connections in a second than one may" },
+	[REASON_CLIENT_QUERIES_EXCEEDED] = {
+		"client_queries_exceeded", REASON_LIMIT, 429,
+		"connection_limit_reached", SOCKS_FAILURE, EDE_PROHIBITED,
+		"this client asks more DNS questions in a second than one "
+		"may" },
 	[REASON_DNS_NXDOMAIN] = {
 		"dns_nxdomain", REASON_NETWORK, 502,
 		"dns_error", SOCKS_HOST_UNREACH, EDE_OTHER,

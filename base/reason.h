@@ -95,6 +95,9 @@ enum reason {
 	REASON_IDLE_TIMEOUT,		/* nothing passed for too long */
 	REASON_FLOW_TIME_EXCEEDED,
 	REASON_OVERLOADED,		/* all runs together */
+	REASON_CLIENT_CONNECTIONS_EXCEEDED,	/* of one client of a listener */
+	REASON_CLIENT_RATE_EXCEEDED,	/* the same: new ones in a second */
+	REASON_CLIENT_QUERIES_EXCEEDED,	/* the same: DNS questions */
 	/* the network */
 	REASON_DNS_NXDOMAIN,
 	REASON_DNS_NO_ADDRESS,

@@ -16,6 +16,7 @@
 #include "base/ip_addr.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "proxy/client_table.h"
 #include "proxy/parents.h"
 #include "proxy/source.h"
 #include "resolver/resolver.h"
@@ -66,6 +67,7 @@ struct config_listen {
 	struct config_doors http, socks, dns;
 	struct ip_net client[CONFIG_CLIENTS_MAX];
 	size_t nclients;
+	struct client_limits share;	/* of each client */
 	struct config_place place, policy_place;
 };
 

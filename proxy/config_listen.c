@@ -301,6 +301,21 @@ static void take_label(struct config_reader *r, const struct listen_key *k,
 		memcpy(current(r)->label, value.p, value.n);
 }
 
+#define SHARE_MAX	1000000000u
+
+static void take_share(struct config_reader *r, const struct listen_key *k,
+		       struct str value)
+{
+	uint32_t *share = (void *)((char *)current(r) + k->offset);
+	struct config_place place = config_place_of(r, value);
+	unsigned long n = 0;
+
+	if (str_to_uint(value, SHARE_MAX, &n) < 0 || n == 0)
+		config_error_at(r, &place, "'%s' is given '%.*s': a number from 1 to %u, of each client, or leave the line out",
+				k->name, STR_ARG(value), SHARE_MAX);
+	*share = (uint32_t)n;
+}
+
 #define AT(field)	offsetof(struct config_listen, field)
 
 static const struct listen_key listen_keys[] = {
@@ -309,6 +324,10 @@ static const struct listen_key listen_keys[] = {
 	{ "dns", take_doors, AT(dns), 53, true },
 	{ "policy", take_policy, 0, 0, false },
 	{ "clients", take_clients, 0, 0, true },
+	{ "client_connections", take_share, AT(share.connections), 0, false },
+	{ "client_new_connections", take_share, AT(share.new_connections), 0,
+	  false },
+	{ "client_queries", take_share, AT(share.queries), 0, false },
 	{ "label", take_label, 0, 0, false },
 };
 

@@ -5,7 +5,8 @@
  * A connection that is one too many is accepted all the same, for it is to hear
  * of it in its own protocol: it has CONN_LISTEN_MS to say which that is, asks
  * for what it wants, and is refused.  How many such there are at once is bounded
- * by the listener, see SANDBOX_REFUSED_MAX.
+ * by the listener, see SANDBOX_REFUSED_MAX, and how many of one client, see
+ * CLIENT_REFUSED_MAX.
  *
  * Memory is charged by the piece (mem_account.h).  At its limit nothing new
  * begins: no connection, no request on one that is there, no head beyond what
@@ -28,6 +29,41 @@
 /* Looks at a silent flow before it ends. */
 #define IDLE_LOOKS	4
 
+/* A client's share of the listener, before what all of them may have. */
+static enum reason enter_share(struct conn *c)
+{
+	struct client_whole whole;
+
+	if (!c->s->shares)
+		return REASON_ALLOWED;
+	whole = client_whole_of(c->s->quota, c->s->rules);
+	return client_table_enter(c->s->shares, &c->src.addr, &whole,
+				  clock_mono_us(), &c->hold);
+}
+
+static void uncount(struct conn *c)
+{
+	if (c->counted)
+		quota_leave(c->s->quota);
+	c->counted = false;
+}
+
+static enum reason enter_run(struct conn *c)
+{
+	enum reason why = quota_enter(c->s->quota, clock_mono_ms());
+
+	if (why != REASON_ALLOWED)
+		return why;
+	c->counted = true;
+	why = mem_account_take(&c->s->memory, CONN_MEMORY);
+	if (why != REASON_ALLOWED) {
+		uncount(c);
+		c->lean = true;
+		c->s->nlean++;
+	}
+	return why;
+}
+
 static enum reason admit(struct conn *c)
 {
 	enum reason why;
@@ -36,16 +72,12 @@ static enum reason admit(struct conn *c)
 		return REASON_DESCRIPTORS_EXCEEDED;
 	if (c->s->worker->draining)
 		return REASON_SHUTDOWN;
-	why = quota_enter(c->s->quota, clock_mono_ms());
+	why = enter_share(c);
 	if (why != REASON_ALLOWED)
 		return why;
-	c->counted = true;
-	why = mem_account_take(&c->s->memory, CONN_MEMORY);
-	if (why != REASON_ALLOWED) {
-		conn_leave(c);
-		c->lean = true;
-		c->s->nlean++;
-	}
+	why = enter_run(c);
+	if (why != REASON_ALLOWED && c->s->shares)
+		client_table_refuse(c->s->shares, &c->hold);
 	return why;
 }
 
@@ -59,9 +91,9 @@ void conn_enter(struct conn *c)
 
 void conn_leave(struct conn *c)
 {
-	if (c->counted)
-		quota_leave(c->s->quota);
-	c->counted = false;
+	uncount(c);
+	if (c->s->shares)
+		client_table_leave(c->s->shares, &c->hold);
 }
 
 void conn_discharge(struct conn *c)

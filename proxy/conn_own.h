@@ -32,6 +32,7 @@
 #include "base/ip_addr.h"
 #include "base/list.h"
 #include "base/reason.h"
+#include "proxy/client_table.h"
 #include "proxy/conn.h"
 #include "proxy/dial.h"
 #include "proxy/quota.h"
@@ -147,7 +148,8 @@ struct conn {
 	struct conn_socks socks;
 	enum reason why;		/* of a refusal that is being told */
 	enum reason admission;		/* why it may ask for nothing */
-	bool counted;			/* among the run's connections */
+	bool counted;			/* among the run's connections, */
+	struct client_hold hold;	/* and among its client's */
 	bool lean;			/* refused for want of memory */
 	uint32_t charged;		/* to the sandbox's memory */
 	struct quota_flow account;	/* what the flow moves */

@@ -38,6 +38,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "proxy/client_table.h"
 #include "proxy/host_sock.h"
 #include "proxy/policies.h"
 #include "proxy/quota.h"
@@ -354,6 +355,7 @@ static int part_init(struct part *p, struct listen *l, size_t worker)
 		.label = l->c->label[0] ? l->c->label : l->c->name,
 		.clients = &l->clients,
 		.budget = l->budget,
+		.shares = l->shares,
 	};
 	for (i = 0; i < socks->n; i++) {
 		struct host_sock *s = &socks->sock[i];
@@ -400,6 +402,8 @@ static int listen_open(struct listen *l)
 	err = dns_budget_new(l->rules, &l->budget);
 	if (err == 0)
 		err = quota_new(l->rules, h->c.worker[0]->whole, &l->quota);
+	if (err == 0)
+		err = client_table_new(&l->c->share, &l->shares);
 	if (err == 0)
 		err = listen_open_sink(l);
 	for (i = 0; err == 0 && i < h->c.nworkers; i++)
@@ -474,6 +478,7 @@ static void listen_free(struct listen *l, size_t nworkers)
 	mem_free(l->part);
 	dns_budget_free(l->budget);
 	quota_unref(l->quota);
+	client_table_free(l->shares);
 	rules_unref(l->rules);
 	audit_sink_free(l->sink);
 }

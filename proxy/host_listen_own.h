@@ -22,6 +22,7 @@
 
 struct audit_sink;
 struct dns_budget;
+struct client_table;
 struct quota;
 
 enum listen_state {
@@ -53,7 +54,8 @@ struct listen {
 	struct ip_nets clients;
 	struct audit_sink *sink;
 	struct dns_budget *budget;	/* ours to share with the parts, */
-	struct quota *quota;		/* as this is */
+	struct quota *quota;		/* as this is, */
+	struct client_table *shares;	/* and this */
 	struct ruleset *rules;		/* one reference */
 	uint32_t generation;
 	enum reason why;		/* of the end */

@@ -26,6 +26,7 @@ noinst_LIBRARIES += %D%/libproxy.a
 	%D%/broker.c %D%/broker.h \
 	%D%/config.c %D%/config.h %D%/config_own.h %D%/config_listen.c %D%/config_parent.c \
 	%D%/ctl_proto.h \
+	%D%/client_table.c %D%/client_table.h \
 	%D%/host_addrs.c %D%/host_addrs.h \
 	%D%/host_listen.c %D%/host_listen.h %D%/host_listen_own.h \
 	%D%/host_listen_swap.c \

@@ -19,6 +19,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "proxy/client_table.h"
 #include "proxy/conn.h"
 #include "proxy/listener.h"
 #include "proxy/nflog.h"
@@ -83,10 +84,39 @@ static void sandbox_on_dns_stranger(void *arg, const struct ip_endpoint *src,
 bool sandbox_admits(struct sandbox *s, const struct ip_endpoint *src,
 		    const struct ip_endpoint *at)
 {
-	if (!s->clients || ip_nets_have(s->clients, &src->addr))
-		return true;
-	strangers_note(s->strangers, src, at, true);
-	return false;
+	struct strangers *noted = NULL;
+
+	if (s->clients && !ip_nets_have(s->clients, &src->addr))
+		noted = s->strangers;
+	else if (s->shares && !client_table_admits(s->shares, &src->addr))
+		noted = s->crowd;
+	if (noted)
+		strangers_note(noted, src, at, true);
+	return !noted;
+}
+
+static enum dns_share sandbox_share_question(void *arg,
+					     const struct ip_endpoint *src,
+					     const struct ip_addr *asked,
+					     bool tcp, enum reason *ret_why)
+{
+	static const enum dns_share share[] = {
+		[CLIENT_ANSWER] = DNS_SHARE_OK,
+		[CLIENT_SLIP] = DNS_SHARE_SLIP,
+		[CLIENT_REFUSE] = DNS_SHARE_REFUSE,
+		[CLIENT_SILENCE] = DNS_SHARE_DROP,
+	};
+	struct sandbox *s = arg;
+	struct client_whole whole = client_whole_of(s->quota, s->rules);
+	struct ip_endpoint at = { .addr = *asked };
+	enum client_answer answer;
+
+	answer = client_table_ask(s->shares, &src->addr, tcp, &whole,
+				  clock_mono_us());
+	if (answer != CLIENT_ANSWER)
+		strangers_note(s->askers, src, &at, tcp);
+	*ret_why = REASON_CLIENT_QUERIES_EXCEEDED;
+	return share[answer];
 }
 
 static bool sandbox_resolves_elsewhere(void *arg, const struct ruleset *rules,
@@ -122,6 +152,7 @@ static int sandbox_open_dns(struct sandbox *s, struct sandbox_config *config)
 		.real = s->clients,
 		.clients = s->clients,
 		.on_stranger = sandbox_on_dns_stranger,
+		.share = s->shares ? sandbox_share_question : NULL,
 		.arg = s,
 	};
 
@@ -212,6 +243,22 @@ static int sandbox_open_quota(struct sandbox *s, struct sandbox_config *config)
 	return 0;
 }
 
+static int sandbox_open_strangers(struct sandbox *s)
+{
+	int err = 0;
+
+	if (s->clients)
+		err = strangers_new(s, REASON_CLIENT_NOT_ALLOWED,
+				    &s->strangers);
+	if (err == 0 && s->shares)
+		err = strangers_new(s, REASON_CLIENT_CONNECTIONS_EXCEEDED,
+				    &s->crowd);
+	if (err == 0 && s->shares)
+		err = strangers_new(s, REASON_CLIENT_QUERIES_EXCEEDED,
+				    &s->askers);
+	return err;
+}
+
 static int sandbox_open(struct sandbox *s, struct sandbox_config *config)
 {
 	int err;
@@ -225,8 +272,8 @@ static int sandbox_open(struct sandbox *s, struct sandbox_config *config)
 		err = config->budget ? dns_budget_share(config->budget,
 							&s->budget)
 				     : dns_budget_new(s->rules, &s->budget);
-	if (err == 0 && s->clients)
-		err = strangers_new(s, &s->strangers);
+	if (err == 0)
+		err = sandbox_open_strangers(s);
 	if (err == 0)
 		err = sandbox_open_quota(s, config);
 	if (err == 0)
@@ -255,6 +302,7 @@ static void sandbox_init(struct sandbox *s, struct worker *w,
 	s->sink = config->sink;
 	s->diag_fd = -1;
 	s->clients = config->clients;
+	s->shares = config->shares;
 	s->self_tests_left = config->self_tests;
 	list_init(&s->node);
 	list_init(&s->conns);
@@ -272,7 +320,9 @@ static void sandbox_close_doors(struct sandbox *s)
 	dns_door_free(s->dns);
 	s->dns = NULL;
 	strangers_free(s->strangers);
-	s->strangers = NULL;
+	strangers_free(s->crowd);
+	strangers_free(s->askers);
+	s->strangers = s->crowd = s->askers = NULL;
 }
 
 static void sandbox_close_sockets(struct sandbox *s)

@@ -27,6 +27,7 @@ struct dns_budget;
 struct nflog;
 struct strangers;
 struct quota;
+struct client_table;
 
 /* Connections beyond what the run may have, which are there to be refused; over
  * that accept() is paused. */
@@ -52,6 +53,9 @@ struct sandbox {
 	struct nflog *nflog;
 	const struct ip_nets *clients;	/* who may use it; NULL: whoever can */
 	struct strangers *strangers;	/* others, who tried; or NULL */
+	struct client_table *shares;	/* what each client has; or NULL */
+	struct strangers *crowd;	/* who came again after being refused */
+	struct strangers *askers;	/* who asks too much of DNS */
 	void (*on_drained)(struct sandbox *s, void *arg);
 	void *drained_arg;
 	struct event *expiry;		/* pending while a rule is to end */
@@ -116,6 +120,8 @@ struct sandbox_config {
 	 * its own.  Else borrowed for its life: they are on the host, and names
 	 * are answered with real addresses where the policy does not say. */
 	const struct ip_nets *clients;
+	/* What each of them may have; borrowed for its life.  NULL: anything. */
+	struct client_table *shares;
 	/* One that other threads spend from as well; NULL: its own. */
 	const struct dns_budget *budget;
 	/* Of a run with other instances: one reference, taken always.  NULL:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * strangers.c - who tried to use a listener, and is none of its clients
+ * strangers.c - who tried to use a listener in vain, and was told nothing
  */
 #include "proxy/strangers.h"
 
@@ -23,6 +23,7 @@ struct stranger {
 
 struct strangers {
 	struct sandbox *sandbox;
+	enum reason why;
 	struct event ev;		/* pending while somebody is noted */
 	size_t n;
 	struct stranger who[STRANGERS_MAX];
@@ -34,8 +35,8 @@ static void tell(struct strangers *st, const struct stranger *who,
 {
 	struct record r;
 
-	sandbox_record(RECORD_FLOW_DENY, RECORD_DENY,
-		       REASON_CLIENT_NOT_ALLOWED, RECORD_VIA_NONE, &r);
+	sandbox_record(RECORD_FLOW_DENY, RECORD_DENY, st->why,
+		       RECORD_VIA_NONE, &r);
 	r.src = who->src;
 	r.dst = who->at;
 	r.transport = who->tcp ? NULL : "udp";
@@ -61,13 +62,14 @@ static void flush_cb(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 	flush(arg);
 }
 
-int strangers_new(struct sandbox *s, struct strangers **ret)
+int strangers_new(struct sandbox *s, enum reason why, struct strangers **ret)
 {
 	struct strangers *st = mem_new(sizeof(*st));
 
 	if (!st)
 		return -ENOMEM;
 	st->sandbox = s;
+	st->why = why;
 	if (event_assign(&st->ev, s->worker->base, -1, 0, flush_cb, st)) {
 		mem_free(st);
 		return -ENOMEM;

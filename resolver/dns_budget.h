@@ -17,8 +17,8 @@
 #include "resolver/resolver.h"
 
 /* Where the policy does not say; penstock.ini(5) has these numbers. */
-#define DNS_BUDGET_QUERIES	50	/* a second, ... */
-#define DNS_BUDGET_BURST	2000	/* ... and at once */
+#define DNS_BUDGET_QUERIES	RESOLVER_QUERIES	/* a second, ... */
+#define DNS_BUDGET_BURST	RESOLVER_QUERIES_BURST	/* ... and at once */
 #define DNS_BUDGET_NAMES	1000
 #define DNS_BUDGET_LABEL_BYTES	16384
 #define DNS_BUDGET_NXDOMAIN	250

@@ -64,6 +64,7 @@ static struct dns_door *door_alloc(const struct dns_door_config *config)
 	d->real = config->real;
 	d->clients = config->clients;
 	d->on_stranger = config->on_stranger;
+	d->share = config->share;
 	d->arg = config->arg;
 	d->elsewhere = config->elsewhere;
 	d->elsewhere_arg = config->elsewhere_arg;
@@ -112,6 +113,39 @@ bool dns_door_admits(const struct dns_door *d, const struct ip_endpoint *src,
 		at.port = 0;
 	d->on_stranger(d->arg, src, &at, tcp);
 	return false;
+}
+
+bool dns_door_turns_down(struct dns_door *d, const uint8_t *msg, size_t n,
+			 struct dns_client *c)
+{
+	struct dns_reply reply = { .rcode = DNS_REFUSED, .ede = -1 };
+	enum reason why = REASON_ALLOWED;
+	uint8_t out[DNS_EDNS_SIZE];
+	struct dns_question q;
+	enum dns_share share;
+
+	if (!d->share)
+		return false;
+	share = d->share(d->arg, &c->src, &c->asked, c->tcp, &why);
+	if (share == DNS_SHARE_OK)
+		return false;
+	/* What is no question is none of a share's; it ends as ever by TCP. */
+	if (dns_question_parse(msg, n, &q) != DNS_PARSE_OK)
+		return !c->tcp;
+	if (share == DNS_SHARE_SLIP) {
+		reply.rcode = DNS_NOERROR;
+		reply.cut = true;
+	} else {
+		reply.ede = reason_info(why)->ede;
+		reply.ede_text = str_from(reason_word(why));
+	}
+	if (c->tcp)
+		dns_conn_reply(c->conn, &c->conn_node, out,
+			       dns_reply_encode(&q, &reply, sizeof(out), out));
+	else if (share != DNS_SHARE_DROP)
+		dns_udp_reply(d, c, out,
+			      dns_reply_encode(&q, &reply, sizeof(out), out));
+	return true;
 }
 
 bool dns_door_is_real(const struct dns_door *d)

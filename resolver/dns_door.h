@@ -66,6 +66,7 @@ struct dns_door {
 	bool real;			/* answers, where the policy does not say */
 	const struct ip_nets *clients;	/* NULL: all */
 	dns_stranger_fn *on_stranger;
+	dns_share_fn *share;		/* NULL: no bound */
 	void *arg;
 	struct dns_udp *udp;
 	struct dns_tcp *tcp;
@@ -98,6 +99,9 @@ struct dns_client {
 /* dns_door.c: may @src ask?  If not, it was told of. */
 bool dns_door_admits(const struct dns_door *d, const struct ip_endpoint *src,
 		     int fd, bool tcp);
+/* Is it more than the client's share?  Then it is answered or dropped. */
+bool dns_door_turns_down(struct dns_door *d, const uint8_t *msg, size_t n,
+			 struct dns_client *c);
 /* Real addresses, or stand-ins? */
 bool dns_door_is_real(const struct dns_door *d);
 

@@ -555,7 +555,7 @@ size_t dns_reply_encode(const struct dns_question *q,
 		put_soa(&w, r->soa_ttl_s);
 	if (q->edns)
 		put_opt(&w, r, q->dnssec_ok);
-	if (!w.full) {
+	if (!w.full && !r->cut) {
 		dns_put16(out + 6, (uint16_t)answers);
 		dns_put16(out + 8, r->soa);
 		return w.n;

@@ -166,6 +166,7 @@ struct dns_reply {
 	uint32_t ttl_s;			/* of the answers */
 	bool soa;			/* negative answer that may be kept */
 	uint32_t soa_ttl_s;
+	bool cut;			/* TC, and nothing else */
 	int ede;			/* RFC 8914 info code; -1: none */
 	struct str ede_text;		/* cut at DNS_EDE_TEXT_MAX */
 };

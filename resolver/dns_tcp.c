@@ -21,7 +21,7 @@
  * DNS_TCP_IDLE_MS is closed, unless questions are under way: those have a
  * deadline of their own.  When a client comes and there are DNS_CONNS_MAX, the
  * one that has been idle for longest goes (RFC 7766 6.2.3); the new one does
- * when all have work.
+ * when all have work, and before that when its client has a quarter of them.
  *
  * conn_pump() does all the work and is the only place where a connection is
  * ended, so that nothing is freed below a caller that still holds it.
@@ -157,6 +157,9 @@ static void conn_take_message(struct dns_conn *c, const char *p, size_t size)
 	list_init(&client.conn_node);
 	c->pending++;
 	conn_touch(c);
+	if (dns_door_turns_down(c->door, (const uint8_t *)p + 2, size - 2,
+				&client))
+		return;
 	/* What gets no answer breaks the stream's purpose: it ends here. */
 	if (!dns_query_start(c->door, (const uint8_t *)p + 2, size - 2,
 			     &client)) {
@@ -397,6 +400,29 @@ static bool conn_is_idle(const struct dns_conn *c)
 	       errno == EAGAIN;
 }
 
+/*
+ * When most are taken, a client that has a quarter of them gets no more: work
+ * is easily made, and with all of them at work nobody else would be let in.
+ * On loopback clients cannot be told apart.
+ */
+static bool has_its_share(const struct dns_door *d, const struct ip_addr *src)
+{
+	struct ip_net who = ip_net_of_machine(src);
+	struct list *it, *tmp;
+	unsigned n = 0;
+
+	if (!d->share || d->nconns < DNS_CONNS_MAX / 4 * 3 ||
+	    ip_classify(&who.addr) == IP_LOOPBACK)
+		return false;
+	list_each(&d->conns, it, tmp) {
+		struct dns_conn *c = container_of(it, struct dns_conn, node);
+		struct ip_addr peer = ip_addr_unmapped(&c->peer.addr);
+
+		n += ip_net_has(&who, &peer);
+	}
+	return n >= DNS_CONNS_MAX / 4;
+}
+
 /* Room for one more, at the cost of the one that has been idle for longest. */
 static bool make_room(struct dns_door *d)
 {
@@ -415,16 +441,17 @@ static bool make_room(struct dns_door *d)
 	return false;
 }
 
-/* Whoever may not ask is reset, not even heard. */
-static bool is_stranger(const struct dns_tcp *t, int fd,
-			const struct sockaddr_storage *peer, socklen_t n)
+/* Whoever may not ask, or has enough, is reset, not even heard. */
+static bool is_unwelcome(const struct dns_tcp *t, int fd,
+			 const struct sockaddr_storage *peer, socklen_t n)
 {
 	static const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
 	struct ip_endpoint src;
 
 	if (ip_endpoint_from_sockaddr((const struct sockaddr *)peer, n,
 				      &src) != 0 ||
-	    dns_door_admits(t->door, &src, t->fd, true))
+	    (dns_door_admits(t->door, &src, t->fd, true) &&
+	     !has_its_share(t->door, &src.addr)))
 		return false;
 	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	return true;
@@ -450,7 +477,7 @@ static bool accept_one(struct dns_tcp *t)
 		}
 		return false;
 	}
-	if (fd_is_reserved(fd) || is_stranger(t, fd, &peer, n))
+	if (fd_is_reserved(fd) || is_unwelcome(t, fd, &peer, n))
 		return true;
 	/* Over the bound it is closed at once: the client sees an end. */
 	if (make_room(t->door) &&

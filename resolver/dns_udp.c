@@ -142,7 +142,8 @@ static void on_datagram(struct dns_door *d, unsigned which, struct mmsghdr *mm,
 	c.gram.peer = g->peer;
 	c.gram.peer_n = mm->msg_hdr.msg_namelen;
 	set_source(&c.gram, &c.asked);
-	dns_query_start(d, p, mm->msg_len, &c);
+	if (!dns_door_turns_down(d, p, mm->msg_len, &c))
+		dns_query_start(d, p, mm->msg_len, &c);
 }
 
 /* Return: false when there was nothing more to read */

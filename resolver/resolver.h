@@ -216,6 +216,9 @@ uint64_t dns_budget_refused(const struct dns_budget *b);
  */
 enum reason resolver_charge(const struct resolver_asker *asker,
 			    struct str name);
+/* What a run may ask where its policy does not say: a second, and at once. */
+#define RESOLVER_QUERIES	50
+#define RESOLVER_QUERIES_BURST	2000
 /* Why the last question that it refused was. */
 enum reason dns_budget_why(const struct dns_budget *b);
 
@@ -224,6 +227,20 @@ enum reason dns_budget_why(const struct dns_budget *b);
 /* @at: our own end, as far as it is known */
 typedef void dns_stranger_fn(void *arg, const struct ip_endpoint *src,
 			     const struct ip_endpoint *at, bool tcp);
+
+/* What becomes of a question, before anybody looks at it. */
+enum dns_share {
+	DNS_SHARE_OK,
+	DNS_SHARE_SLIP,		/* UDP: "ask by TCP", and nothing else */
+	DNS_SHARE_REFUSE,	/* REFUSED, with @ret_why */
+	DNS_SHARE_DROP,
+};
+
+/* May @src have an answer more?  Whoever says no keeps the record of it.
+ * @asked:	our own address, as the client sees it */
+typedef enum dns_share dns_share_fn(void *arg, const struct ip_endpoint *src,
+				    const struct ip_addr *asked, bool tcp,
+				    enum reason *ret_why);
 
 struct dns_door_config {
 	struct event_base *base;
@@ -245,6 +262,7 @@ struct dns_door_config {
 	 * of, and hear nothing. */
 	const struct ip_nets *clients;
 	dns_stranger_fn *on_stranger;
+	dns_share_fn *share;		/* NULL: whatever one asks */
 	void *arg;
 	/*
 	 * Is the name for somebody else to look up, as these rules have it?

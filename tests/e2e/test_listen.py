@@ -396,8 +396,39 @@ for i in range(1, 13):
     held.append(s)
 """).split()
     assert out == ["200"] * 3 + ["429"] * 9, "not three for each worker"
-    web.write_policy("web", policy("web"))
+    web.write_policy("web", policy("web") + "[limits]\nconnections = 8\n")
     web.wait_records(reloads + 2, ev="policy_reload", run=run)
+    # One client that takes all it gets leaves a quarter to others, and who
+    # goes on hammering is not even told.
+    out = web.python(r"""
+import socket, time
+def ask(source):
+    s = socket.create_connection(("192.0.2.1", 3128), 10, (source, 0))
+    s.sendall(b"CONNECT web.example.com:443 HTTP/1.1\r\n\r\n")
+    s.settimeout(30)
+    print(s.recv(100).split(b"\r\n")[0][9:].decode().replace(" ", "_"))
+    return s
+held = [ask("192.0.2.129") for i in range(6)]
+ask("192.0.2.129").close()
+held += [ask("192.0.2.130")]
+silent = [socket.create_connection(("192.0.2.1", 3128), 10, ("192.0.2.129", 0))
+          for i in range(40)]
+held += [ask("192.0.2.130")]
+for s in silent:
+    s.settimeout(30)
+    try:
+        print("told", s.recv(100).decode()[:12])
+    except ConnectionResetError:
+        print("reset")
+""").splitlines()
+    assert [line[:3] for line in out[:6]] == ["200"] * 6, out
+    assert out[6] == "429_client_connections_exceeded", out
+    assert out[7][:3] == out[8][:3] == "200", out
+    assert 24 <= out[9:].count("reset") < 40, out
+    assert web.wait_records(1, ev="flow_deny", src_ip="192.0.2.129",
+                            reason="client_connections_exceeded")
+    web.write_policy("web", policy("web"))
+    web.wait_records(reloads + 3, ev="policy_reload", run=run)
 
 
 def test_a_second_service_is_told_that_the_address_is_taken(web):

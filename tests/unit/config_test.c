@@ -219,6 +219,8 @@ static void a_listener_has_what_its_section_says(void **state)
 		"http = localhost:3200 *:9000\nsocks = 192.0.2.1\ndns = ::1\n"
 		"policy = ci\nclients = 192.0.2.0/24 192.168.1.7\n"
 		"clients = 2001:db8::/32\nlabel = lan.1\n"
+		"client_connections = 100\nclient_new_connections = 20\n"
+		"client_queries = 7\n"
 		"[listen b]\nhttp = 127.0.0.2\npolicy = ci\n";
 	struct said said = { 0, "" };
 	const struct config_listen *l;
@@ -247,6 +249,10 @@ static void a_listener_has_what_its_section_says(void **state)
 	assert_int_equal(l->client[1].bits, 32);
 	/* Loopback needs no clients, and a service nobody to plug. */
 	assert_int_equal(c.listen[1].nclients, 0);
+	assert_int_equal(l->share.connections, 100);
+	assert_int_equal(l->share.new_connections, 20);
+	assert_int_equal(l->share.queries, 7);
+	assert_int_equal(c.listen[1].share.connections, 0);
 	config_done(&c);
 }
 
@@ -270,6 +276,13 @@ static void who_may_use_a_listener_must_be_said_where_others_reach_it(
 		     "6:30: 'clients' is given 'fc00::/6', which is nearly everybody");
 	expect_error(AT_5 "[listen w]\nclients = 128.0.0.0/1 0.0.0.0/1\n",
 		     "6:23: 'clients' is given '0.0.0.0/1', which is nearly");
+	expect_error(AT_5 "[listen w]\nclient_queries = 0\n",
+		     "6:18: 'client_queries' is given '0': a number from 1 to");
+	expect_error(AT_5 "[listen w]\nclient_connections = some\n",
+		     "6:22: 'client_connections' is given 'some': a number");
+	expect_error(AT_5 "[listen w]\nclient_connections = 1\n"
+		     "client_connections = 2\n",
+		     "7: 'client_connections' is given twice");
 	expect_error(AT_5 "[listen w]\nclients = 10.0.0.1/8\n",
 		     "6:11: 'clients' is given '10.0.0.1/8', an address and not a range");
 	expect_error(AT_5 "[listen w]\nclients = office\n",

@@ -415,6 +415,76 @@ static void clients_that_never_read_take_bounded_memory(void **state)
 	assert_int_equal(door->tcp_out, 0);
 }
 
+static unsigned shares;
+static enum dns_share to_share;
+
+static enum dns_share share(void *arg, const struct ip_endpoint *src,
+			    const struct ip_addr *asked, bool tcp,
+			    enum reason *ret_why)
+{
+	assert_ptr_equal(arg, &shares);
+	shares++;
+	assert_addr(&src->addr, "127.0.0.1");
+	assert_addr(asked, ASKED);
+	assert_true(tcp == (to_share == DNS_SHARE_REFUSE ||
+			    to_share == DNS_SHARE_OK));
+	*ret_why = REASON_CLIENT_QUERIES_EXCEEDED;
+	return to_share;
+}
+
+/* DNS: a client that had its share is told to prove who it is, or nothing. */
+static void more_than_a_clients_share_is_no_question(void **state)
+{
+	int udp = connected(SOCK_DGRAM, ASKED);
+	int tcp = connected(SOCK_STREAM, ASKED);
+	struct msg m, s = { .n = 0 };
+	struct reply r;
+	char byte;
+
+	(void)state;
+	door->share = share;
+	door->arg = &shares;
+	shares = 0;
+	to_share = DNS_SHARE_SLIP;
+	question(&m, "api.example.com", DNS_TYPE_A, true);
+	tell(udp, &m);
+	receive(udp, &r);
+	assert_true(r.m.p[2] & 0x02);	/* TC */
+	assert_int_equal(r.rcode, DNS_NOERROR);
+	assert_int_equal(r.answers, 0);
+	assert_true(r.m.n <= m.n);
+	to_share = DNS_SHARE_DROP;
+	tell(udp, &m);
+	while (shares < 2)
+		turn();
+	turn_idle();
+	assert_int_equal(recv(udp, &byte, 1, MSG_DONTWAIT), -1);
+	/* Also what is no question: no address is told anything by it. */
+	to_share = DNS_SHARE_SLIP;
+	assert_int_equal(send(udp, "\0\0\0\0\0\3\0\0\0\0\0\0", 12, 0), 12);
+	while (shares < 3)
+		turn();
+	turn_idle();
+	assert_int_equal(recv(udp, &byte, 1, MSG_DONTWAIT), -1);
+	to_share = DNS_SHARE_REFUSE;
+	stream_question(&s, "api.example.com", DNS_TYPE_A);
+	tell(tcp, &s);
+	assert_true(stream_receive(tcp, &r));
+	assert_no(&r, DNS_REFUSED, 18, "client_queries_exceeded");
+	assert_int_equal(fake_count(upstream), 0);
+	assert_int_equal(count_records("\"ev\":\"dns\""), 0);
+	/* The control: on the same connection, within the share. */
+	to_share = DNS_SHARE_OK;
+	s.n = 0;
+	stream_question(&s, "api.example.com", DNS_TYPE_A);
+	tell(tcp, &s);
+	assert_true(stream_receive(tcp, &r));
+	assert_int_equal(r.answers, 1);
+	assert_int_equal(shares, 5);
+	close(udp);
+	close(tcp);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -430,6 +500,7 @@ int main(void)
 		DOOR_TEST(the_one_that_is_idle_for_longest_makes_room),
 		DOOR_TEST(dns_14_an_idle_client_is_sent_away),
 		DOOR_TEST(closing_ends_the_streams),
+		DOOR_TEST(more_than_a_clients_share_is_no_question),
 	};
 
 	return door_lab_run(tests, ARRAY_SIZE(tests));

@@ -313,7 +313,8 @@ static void who_is_no_client_is_reset_and_given_to_nobody(void **state)
 	(void)state;
 	assert_int_equal(ip_net_parse(STR("192.0.2.0/24"), &net[0]), 0);
 	assert_int_equal(ip_net_parse(STR("127.0.0.1"), &net[1]), 0);
-	assert_int_equal(strangers_new(&lab.s, &lab.s.strangers), 0);
+	assert_int_equal(strangers_new(&lab.s, REASON_CLIENT_NOT_ALLOWED,
+				       &lab.s.strangers), 0);
 	lab.s.clients = &others;
 	client = lab_connect("127.0.0.1", lab.port);
 	assert_int_equal(event_base_loop(lab.worker->base, EVLOOP_ONCE), 0);

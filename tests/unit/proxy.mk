@@ -8,7 +8,7 @@ PROXY_TEST_LIBS = tests/unit/libpluglab.a tests/unit/libproxylab.a proxy/libprox
 	$(CMOCKA_LIBS)
 PROXY_TESTS = %D%/policies_test %D%/broker_test %D%/config_test %D%/host_addrs_test \
 	%D%/host_sock_test %D%/isolate_test %D%/listener_test %D%/nflog_test \
-	%D%/own_doors_test %D%/strangers_test \
+	%D%/own_doors_test %D%/strangers_test %D%/client_table_test \
 	%D%/plug_check_test %D%/plug_test %D%/worker_test
 check_PROGRAMS += $(PROXY_TESTS)
 check_LIBRARIES += %D%/libpluglab.a
@@ -54,6 +54,10 @@ EXTRA_DIST += %D%/penstockd_test.py
 %C%_own_doors_test_SOURCES = %D%/own_doors_test.c
 %C%_own_doors_test_CPPFLAGS = $(PROXY_TEST_CPPFLAGS)
 %C%_own_doors_test_LDADD = $(PROXY_TEST_LIBS)
+%C%_client_table_test_SOURCES = %D%/client_table_test.c
+%C%_client_table_test_CPPFLAGS = $(PROXY_TEST_CPPFLAGS)
+%C%_client_table_test_LDADD = $(PROXY_TEST_LIBS)
+
 %C%_strangers_test_SOURCES = %D%/strangers_test.c
 %C%_strangers_test_CPPFLAGS = $(PROXY_TEST_CPPFLAGS)
 %C%_strangers_test_LDADD = $(PROXY_TEST_LIBS)

@@ -43,7 +43,8 @@ static int open_lab(void **state)
 	assert_int_equal(audit_sink_new(lab.writer, dup(lab.records), &labels,
 					&lab.s.sink), 0);
 	lab.s.worker = lab.worker;
-	assert_int_equal(strangers_new(&lab.s, &lab.st), 0);
+	assert_int_equal(strangers_new(&lab.s, REASON_CLIENT_NOT_ALLOWED,
+				       &lab.st), 0);
 	return 0;
 }
 
