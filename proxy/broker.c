@@ -540,6 +540,17 @@ int broker_start(struct broker *b, struct event_base *base,
 	return 0;
 }
 
+void broker_pause(struct broker *b)
+{
+	event_del(b->event);
+}
+
+void broker_resume(struct broker *b)
+{
+	if (b->sock >= 0 && event_add(b->event, NULL) < 0)
+		broker_lost(b);
+}
+
 static int broker_ask(struct broker *b, const struct broker_head *head)
 {
 	if (b->sock < 0)

@@ -76,6 +76,9 @@ NODISCARD int broker_reopen(struct broker *b);
 /* Ask for the policies to be read; -EPIPE when the broker is gone, -ENOENT when
  * there is no directory of them. */
 NODISCARD int broker_reload(struct broker *b, uint32_t serial);
+/* Tell of nothing more until the other: what it says then waits with it. */
+void broker_pause(struct broker *b);
+void broker_resume(struct broker *b);
 void broker_free(struct broker *b);	/* NULL is fine; the broker ends */
 
 #endif /* PROXY_BROKER_H */

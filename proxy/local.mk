@@ -24,6 +24,7 @@ noinst_LIBRARIES += %D%/libproxy.a
 # The process around it.
 %C%_libproxy_a_SOURCES += \
 	%D%/broker.c %D%/broker.h \
+	%D%/compiler.c %D%/compiler.h \
 	%D%/config.c %D%/config.h %D%/config_own.h %D%/config_listen.c %D%/config_parent.c \
 	%D%/ctl_proto.h \
 	%D%/client_table.c %D%/client_table.h \
@@ -40,7 +41,7 @@ noinst_LIBRARIES += %D%/libproxy.a
 	%D%/nflog.c %D%/nflog.h \
 	%D%/notify.c %D%/notify.h \
 	%D%/opts.c %D%/opts.h \
-	%D%/plug.c %D%/plug.h %D%/plug_own.h %D%/plug_roles.c %D%/plug_swap.c \
+	%D%/plug.c %D%/plug.h %D%/plug_own.h %D%/plug_listen.c %D%/plug_roles.c %D%/plug_swap.c \
 	%D%/plug_peer.c %D%/plug_peer.h \
 	%D%/plug_check.c %D%/plug_check.h \
 	%D%/marker.c %D%/marker.h %D%/marks.c %D%/marks.h \

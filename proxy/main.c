@@ -16,9 +16,10 @@
  *	 9 drain, end every run through its last record
  *
  * The main thread does what concerns the whole: plugs, signals, the broker and
- * the host's addresses.  Flows live on the workers; the only one of a private
- * daemon lodges on the main thread, since a second would cost the start of each
- * run more than one run's plug, signals and addresses cost its flows.
+ * the host's addresses; a service has a thread that compiles large policies.
+ * Flows live on the workers; the only one of a private daemon lodges on the
+ * main thread, since a second would cost the start of each run more than one
+ * run's plug, signals and addresses cost its flows.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,6 +40,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "proxy/broker.h"
+#include "proxy/compiler.h"
 #include "proxy/host_addrs.h"
 #include "proxy/host_listen.h"
 #include "proxy/isolate.h"
@@ -89,6 +91,7 @@ struct daemon {
 	struct quota_whole whole;	/* what all runs have together */
 	struct plug *plug;
 	struct host_listens *listens;	/* NULL when private */
+	struct compiler *compiler;	/* NULL when private */
 	struct reading reading;		/* of policies */
 	bool draining;
 	int err;			/* why the loop ended early */
@@ -269,7 +272,7 @@ static void main_on_policies(void *arg, bool asked)
 
 static void main_on_policy(void *arg, struct str name, int err, int fd)
 {
-	const struct daemon *d = arg;
+	struct daemon *d = arg;
 
 	reading_on_file(&d->reading, name, err, fd);
 }
@@ -377,6 +380,7 @@ static int main_make_plug(struct daemon *d)
 		.service = d->opts.private ? NULL : &d->service.config,
 		.policies = &d->service.policies,
 		.parents = d->parents,
+		.compiler = d->compiler,
 		.log_fd = d->log_fd,
 		.on_idle = main_on_idle,
 		.arg = d,
@@ -469,6 +473,8 @@ static int main_make_events(struct daemon *d)
 	err = broker_start(d->broker, d->base, &events, d);
 	d->reading.dir = d->service.config.policies;
 	d->reading.broker = d->broker;
+	d->reading.policies = &d->service.policies;
+	d->reading.compiler = d->compiler;
 	if (err == 0)
 		err = host_addrs_start(d->hosts, d->base, d->worker,
 				       d->nworkers);
@@ -499,8 +505,9 @@ static int main_start_threads(struct daemon *d)
 	size_t i;
 	int err;
 
-	/* Only workers allocate much; each further arena costs a start pages. */
-	(void)mallopt(M_ARENA_MAX, (int)d->nworkers);
+	/* Only workers, and the compiler, allocate much; each further arena
+	 * costs a start pages. */
+	(void)mallopt(M_ARENA_MAX, (int)d->nworkers + !d->opts.private);
 	err = main_make_loop(d);
 	if (err < 0)
 		return main_failed("threads", err);
@@ -508,6 +515,9 @@ static int main_start_threads(struct daemon *d)
 	if (err < 0)
 		return err;
 	err = audit_writer_new(&d->writer);
+	if (err == 0 && !d->opts.private)
+		err = compiler_new(d->base, COMPILER_HERE_MAX,
+				   &d->compiler);
 	if (err == 0)
 		err = main_make_events(d);
 	for (i = 0; err == 0 && i < d->nworkers; i++)
@@ -579,6 +589,7 @@ static void main_end(struct daemon *d)
 	for (i = 0; i < d->nworkers; i++)
 		if (d->worker[i])
 			worker_join(d->worker[i]);
+	compiler_free(d->compiler);
 	reading_break_off(&d->reading);
 	host_listens_free(d->listens);
 	plug_free(d->plug);

@@ -22,6 +22,10 @@
  *   WAITING    ASKING     plug_on_reload()     no run: the service's policies are
  *                                              to be read anew (plug_swap.c)
  *   ASKING     GONE       reload_answer()      and every worker has them
+ *   WAITING    COMPILING  plug_on_open()       its policy is a large one
+ *   COMPILING  PLACING    plug_on_compiled()   and is one
+ *   COMPILING  GONE       plug_on_compiled()   it is none; or nobody wants it
+ *                                              any more
  *   PLACING    RUNNING    plug_on_placed()     the worker has the sandbox
  *   PLACING    ENDING     plug_on_placed()     but the launcher is gone again
  *   PLACING    FLUSHING   plug_on_placed()     the worker could not make it
@@ -32,7 +36,8 @@
  *                                              PLUG_FLUSH_MAX_MS went by
  *
  * While PLACING and ENDING the connection's mail is on its way to the worker
- * and back, and what it sits in must live; in all other states it is ours.
+ * and back, while COMPILING to the compiler, and what it sits in must live; in
+ * all other states it is ours.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +58,6 @@
 #include "proxy/worker.h"
 #include "rules/rules.h"
 
-#define PLUG_BACKOFF_MS		100	/* when accept() lacks descriptors */
 /* The audit thread needs far less, where the disk takes it: no timer then. */
 #define PLUG_FLUSH_WAIT_MS	1
 #define PLUG_FLUSH_STEP_MS	1	/* doubled each time */
@@ -62,15 +66,18 @@ static const struct {
 	const char *name;
 	uint32_t next;
 } plug_states[] = {
-	[PLUG_WAITING]  = { "waiting",  BIT(PLUG_ASKING) | BIT(PLUG_PLACING) |
-					BIT(PLUG_GONE) },
-	[PLUG_ASKING]   = { "asking",   BIT(PLUG_GONE) },
-	[PLUG_PLACING]  = { "placing",  BIT(PLUG_RUNNING) | BIT(PLUG_ENDING) |
-					BIT(PLUG_FLUSHING) },
-	[PLUG_RUNNING]  = { "running",  BIT(PLUG_ENDING) },
-	[PLUG_ENDING]   = { "ending",   BIT(PLUG_FLUSHING) },
-	[PLUG_FLUSHING] = { "flushing", BIT(PLUG_GONE) },
-	[PLUG_GONE]     = { "gone",     0 },
+	[PLUG_WAITING]   = { "waiting",   BIT(PLUG_ASKING) |
+					  BIT(PLUG_COMPILING) |
+					  BIT(PLUG_PLACING) | BIT(PLUG_GONE) },
+	[PLUG_ASKING]    = { "asking",    BIT(PLUG_GONE) },
+	[PLUG_COMPILING] = { "compiling", BIT(PLUG_PLACING) | BIT(PLUG_GONE) },
+	[PLUG_PLACING]   = { "placing",   BIT(PLUG_RUNNING) |
+					  BIT(PLUG_ENDING) |
+					  BIT(PLUG_FLUSHING) },
+	[PLUG_RUNNING]   = { "running",   BIT(PLUG_ENDING) },
+	[PLUG_ENDING]    = { "ending",    BIT(PLUG_FLUSHING) },
+	[PLUG_FLUSHING]  = { "flushing",  BIT(PLUG_GONE) },
+	[PLUG_GONE]      = { "gone",      0 },
 };
 _Static_assert(ARRAY_SIZE(plug_states) == PLUG_STATES, "name every state");
 
@@ -78,7 +85,8 @@ static void plug_conn_check(const struct plug_conn *c)
 {
 	REQUIRE(c->fd >= 0 || c->state == PLUG_GONE);
 	REQUIRE(c->sink || c->state == PLUG_WAITING ||
-		c->state == PLUG_ASKING || c->state == PLUG_GONE);
+		c->state == PLUG_ASKING || c->state == PLUG_COMPILING ||
+		c->state == PLUG_GONE);
 	REQUIRE(c->sandbox || c->state != PLUG_RUNNING);
 }
 
@@ -103,6 +111,8 @@ void plug_conn_free(struct plug_conn *c)
 		event_free(c->timer);
 	fd_closep(&c->fd);
 	plug_drop_swaps(c);
+	/* Of a compiler that has ended before it told. */
+	rules_unref(c->compile.rules);
 	/* It writes on in the background, should anything be left. */
 	if (c->sink)
 		audit_sink_free(c->sink);
@@ -239,7 +249,8 @@ static void plug_conn_end(struct plug_conn *c, enum reason why)
 		plug_conn_gone(c);
 	else if (c->state == PLUG_RUNNING)
 		plug_conn_start_end(c);
-	/* PLACING: plug_on_placed() looks at end_asked; else it ends already */
+	/* PLACING, COMPILING: plug_on_placed() and plug_on_compiled() look at
+	 * end_asked; else it ends already */
 }
 
 /* --- the beginning ----------------------------------------------------------------- */
@@ -387,19 +398,12 @@ static void plug_conn_fill_ready(struct plug_conn *c)
 			rules_name(rules));
 }
 
+/* With c->config.rules. */
 static int plug_conn_open(struct plug_conn *c, struct plug_why *why)
 {
-	const struct plug_config *config = &c->plug->config;
 	char label[SANDBOX_POLICY_LABEL];
 	int err;
 
-	err = plug_check_fds(&c->open, c->passed, config->own_netns, why);
-	if (err == 0)
-		err = plug_peer_policy(config, &c->peer, &c->open,
-				       c->passed[PLUG_FD_POLICY],
-				       &c->config.rules, why);
-	if (err < 0)
-		return err;
 	fd_closep(&c->passed[PLUG_FD_POLICY]);
 	plug_conn_fill_ready(c);
 	sandbox_policy_label(c->config.rules, label);
@@ -420,10 +424,62 @@ static void plug_conn_drop_opened(struct plug_conn *c)
 	c->config.rules = NULL;
 }
 
+/* Its policy is there, or @err and @why.  May free the connection. */
+static void plug_conn_go_on(struct plug_conn *c, int err, struct plug_why *why)
+{
+	if (err == 0)
+		err = plug_conn_open(c, why);
+	if (err == 0) {
+		plug_conn_place(c);
+		return;
+	}
+	plug_conn_drop_opened(c);
+	plug_conn_refuse(c, why);
+}
+
+static void plug_on_compiled(struct compile *job)
+{
+	struct plug_conn *c = container_of(job, struct plug_conn, compile);
+	int err = job->err;
+
+	if (err == 0)
+		err = plug_suits(c->plug->config.parents, job->rules,
+				 &job->why);
+	c->config.rules = job->rules;
+	job->rules = NULL;
+	if (!c->end_asked) {
+		plug_conn_go_on(c, err, &job->why);
+		return;
+	}
+	plug_conn_drop_opened(c);
+	plug_conn_gone(c);
+}
+
+/* Does the policy take long, and is theirs to bring?  Then it is on its way. */
+static bool plug_conn_compile(struct plug_conn *c)
+{
+	struct compiler *compiler = c->plug->config.compiler;
+	int fd = c->passed[PLUG_FD_POLICY];
+
+	if (fd < 0 || !c->peer.may_bring || !compiler_wants_fd(compiler, fd))
+		return false;
+	c->compile = (struct compile){
+		.done = plug_on_compiled,
+		.name = PLUG_BROUGHT_NAME,
+		.fd = fd,
+		.observe = c->open.flags & PLUG_FLAG_OBSERVE,
+	};
+	event_del(c->timer);
+	plug_set_state(c, PLUG_COMPILING);
+	compiler_post(compiler, &c->compile);
+	return true;
+}
+
 /* Takes @fds.  May free the connection. */
 static void plug_on_open(struct plug_conn *c, struct str msg, int *fds,
 			 size_t nfds)
 {
+	const struct plug_config *config = &c->plug->config;
 	struct plug_why why;
 	size_t i;
 	int err;
@@ -444,13 +500,14 @@ static void plug_on_open(struct plug_conn *c, struct str msg, int *fds,
 		return;
 	}
 	plug_place_fds(&c->open, fds, c->passed);
-	err = plug_conn_open(c, &why);
-	if (err < 0) {
-		plug_conn_drop_opened(c);
-		plug_conn_refuse(c, &why);
+	err = plug_check_fds(&c->open, c->passed, config->own_netns, &why);
+	if (err == 0 && plug_conn_compile(c))
 		return;
-	}
-	plug_conn_place(c);
+	if (err == 0)
+		err = plug_peer_policy(config, &c->peer, &c->open,
+				       c->passed[PLUG_FD_POLICY],
+				       &c->config.rules, &why);
+	plug_conn_go_on(c, err, &why);
 }
 
 /* --- messages ------------------------------------------------------------------------- */
@@ -562,70 +619,6 @@ int plug_attach(struct plug *p, int fd)
 	if (plug_peer_init(&p->config, fd, &c->peer, &why) < 0)
 		plug_conn_refuse(c, &why);
 	return 0;
-}
-
-/* --- listening ---------------------------------------------------------------------------- */
-
-static void plug_accept_cb(evutil_socket_t fd, short what, void *arg)
-{
-	static const struct timeval pause = {
-		.tv_usec = PLUG_BACKOFF_MS * 1000,
-	};
-	struct plug *p = arg;
-	unsigned i;
-
-	(void)what;
-	for (i = 0; i < PLUG_BATCH; i++) {
-		int conn = accept4(fd, NULL, NULL,
-				   SOCK_CLOEXEC | SOCK_NONBLOCK);
-		int err = conn < 0 ? -errno : plug_attach(p, conn);
-
-		if (err == -EAGAIN)
-			return;
-		if (err == 0 || err == -ECONNABORTED || err == -EINTR)
-			continue;
-		log_error("cannot take a plug: %s", strerror(-err));
-		event_del(p->accepting);
-		if (event_add(p->backoff, &pause) < 0)
-			(void)event_add(p->accepting, NULL);
-		return;
-	}
-}
-
-static void plug_backoff_cb(evutil_socket_t fd, short what, void *arg)
-{
-	struct plug *p = arg;
-
-	(void)fd;
-	(void)what;
-	if (p->listen_fd >= 0)
-		(void)event_add(p->accepting, NULL);
-}
-
-int plug_listen(struct plug *p, int fd)
-{
-	int err = fd_set_nonblock(fd, true);
-
-	p->listen_fd = fd;
-	if (err < 0)
-		return err;
-	p->accepting = event_new(p->config.base, fd, EV_READ | EV_PERSIST,
-				 plug_accept_cb, p);
-	p->backoff = event_new(p->config.base, -1, 0, plug_backoff_cb, p);
-	if (!p->accepting || !p->backoff ||
-	    event_add(p->accepting, NULL) < 0)
-		return -ENOMEM;
-	return 0;
-}
-
-void plug_stop_listening(struct plug *p)
-{
-	if (p->accepting)
-		event_free(p->accepting);
-	if (p->backoff)
-		event_free(p->backoff);
-	p->accepting = p->backoff = NULL;
-	fd_closep(&p->listen_fd);
 }
 
 /* --- all of them ----------------------------------------------------------------------------- */

@@ -20,6 +20,7 @@
 
 struct audit_sink;
 struct audit_writer;
+struct compiler;
 struct conn_rejudged;
 struct event_base;
 struct parents;
@@ -47,6 +48,7 @@ struct plug_config {
 	const struct config *service;
 	struct policies *policies;	/* the service's own; borrowed */
 	const struct parents *parents;	/* that policies may name; or NULL */
+	struct compiler *compiler;	/* of large policies; NULL: none */
 	int log_fd;			/* the service's own log, or -1; borrowed */
 	/* The last run is gone; may free nothing. */
 	void (*on_idle)(void *arg);

@@ -3,6 +3,7 @@
  * plug_own.h - what the files of the plug share; no one else includes it
  *
  *	plug.c		states, beginning and end of a run
+ *	plug_listen.c	the socket that launchers connect to
  *	plug_roles.c	what it brought, as its sandbox takes it
  *	plug_swap.c	another policy for a run, or for all that named one
  */
@@ -18,6 +19,7 @@
 #include "base/list.h"
 #include "base/reason.h"
 #include "base/str.h"
+#include "proxy/compiler.h"
 #include "proxy/ctl_proto.h"
 #include "proxy/mailbox.h"
 #include "proxy/plug.h"
@@ -31,6 +33,7 @@ struct event;
 enum plug_state {
 	PLUG_WAITING,
 	PLUG_ASKING,
+	PLUG_COMPILING,
 	PLUG_PLACING,
 	PLUG_RUNNING,
 	PLUG_ENDING,
@@ -61,9 +64,10 @@ struct plug_conn {
 	enum reason why;		/* of the end */
 	struct plug_peer peer;
 	struct event *read, *timer;
-	/* from PLACING on */
+	/* from COMPILING, or PLACING, on */
 	struct mail mail;
 	struct plug_open open;
+	struct compile compile;		/* COMPILING: the policy */
 	int passed[PLUG_FDS];		/* that came with it; -1: none */
 	struct sandbox_config config;
 	size_t worker;			/* index */

@@ -142,7 +142,7 @@ int plug_peer_brought(const struct plug_config *config, int fd, uint32_t flags,
 	int err = plug_read_policy(fd, &text, why);
 
 	if (err == 0)
-		err = plug_compile("policy", buf_str(&text),
+		err = plug_compile(PLUG_BROUGHT_NAME, buf_str(&text),
 				   flags & PLUG_FLAG_OBSERVE, &rules, why);
 	if (err == 0)
 		err = plug_suits(config->parents, rules, why);
@@ -156,10 +156,10 @@ int plug_peer_brought(const struct plug_config *config, int fd, uint32_t flags,
 int plug_peer_named(const struct policy *policy, uint32_t flags,
 		    struct ruleset **ret, struct plug_why *why)
 {
-	if (flags & PLUG_FLAG_OBSERVE)
-		return plug_compile(policy->name, policy->text, true, ret,
-				    why);
-	*ret = rules_ref(policy->rules);
+	if (!(flags & PLUG_FLAG_OBSERVE))
+		*ret = rules_ref(policy->rules);
+	else if (rules_observing(policy->rules, ret) < 0)
+		return plug_refuse(why, "out of memory");
 	return 0;
 }
 

@@ -44,6 +44,9 @@ NODISCARD int plug_peer_policy(const struct plug_config *config,
 NODISCARD int plug_peer_named(const struct policy *policy, uint32_t flags,
 			      struct ruleset **ret, struct plug_why *why);
 
+/* What a text that somebody brought is called in messages. */
+#define PLUG_BROUGHT_NAME	"policy"
+
 /* The same for one that a peer brings who may. */
 NODISCARD int plug_peer_brought(const struct plug_config *config, int fd,
 				uint32_t flags, struct ruleset **ret,

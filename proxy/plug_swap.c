@@ -5,12 +5,13 @@
  * Theory of operation
  * ===================
  *
- * A policy is compiled here, on the main thread, while flows go on under the
- * old one.  What does not compile changes nothing but the log, the records of
- * the runs that it was for, and what whoever asked is told.  What does goes to
- * each run's worker as a mail of its own; there the sandbox takes it over in
- * one step (sandbox_set_policy()), and the mail comes back with what became of
- * the open flows.
+ * A policy is compiled on the main thread, or on the compiler's where it is a
+ * large one (compiler.h), while flows go on under the old one.
+ * What does not compile changes nothing but the log, the records of the runs
+ * that it was for, and what whoever asked is told.  What does goes to each
+ * run's worker as a mail of its own; there the sandbox takes it over in one
+ * step (sandbox_set_policy()), and the mail comes back with what became of the
+ * open flows.
  *
  *	PLUG_SWAP	one run, by its launcher, who may bring a policy.  From
  *			then on it does not follow the service's.
@@ -29,6 +30,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+#include <event2/event.h>
 
 #include "audit/writer.h"
 #include "base/buf.h"
@@ -50,6 +53,9 @@ struct swap {
 	uint32_t serial, generation;
 	struct conn_rejudged what;
 	bool done;
+	/* of a large one, until it is compiled */
+	struct compile compile;
+	int fd;
 };
 
 /* One reading of the service's policies. */
@@ -67,6 +73,8 @@ static void swap_free(struct swap *s)
 {
 	list_del(&s->node);
 	rules_unref(s->rules);
+	rules_unref(s->compile.rules);
+	fd_closep(&s->fd);
 	mem_free(s);
 }
 
@@ -185,25 +193,96 @@ static void swap_on_worker(void *owner, struct mail *mail)
 	mailbox_post(s->conn->plug->mailbox, mail, swap_on_back);
 }
 
-/* Takes a reference of its own.  0 or -ENOMEM. */
-static int swap_start(struct plug_conn *c, struct ruleset *rules,
-		      uint32_t serial, struct plug_reload *r)
+static struct swap *swap_new(struct plug_conn *c, uint32_t serial)
 {
 	struct swap *s = mem_new(sizeof(*s));
 
 	if (!s)
-		return -ENOMEM;
+		return NULL;
 	s->conn = c;
-	s->rules = rules_ref(rules);
 	s->serial = serial;
+	s->fd = -1;
+	list_add(&c->swaps, &s->node);
+	return s;
+}
+
+/* With its rules. */
+static void swap_send(struct swap *s)
+{
+	struct plug_conn *c = s->conn;
+
 	s->generation = ++c->generation;
+	worker_post(c->plug->config.worker[c->worker], &s->mail,
+		    swap_on_worker);
+}
+
+/* Takes a reference of its own.  0 or -ENOMEM. */
+static int swap_start(struct plug_conn *c, struct ruleset *rules,
+		      uint32_t serial, struct plug_reload *r)
+{
+	struct swap *s = swap_new(c, serial);
+
+	if (!s)
+		return -ENOMEM;
+	s->rules = rules_ref(rules);
 	s->reload = r;
 	if (r)
 		r->left++;
-	list_add(&c->swaps, &s->node);
-	worker_post(c->plug->config.worker[c->worker], &s->mail,
-		    swap_on_worker);
+	swap_send(s);
 	return 0;
+}
+
+/* --- a large one ------------------------------------------------------------------- */
+
+static void swap_on_compiled(struct compile *job)
+{
+	struct swap *s = container_of(job, struct swap, compile);
+	struct plug_conn *c = s->conn;
+	int err = job->err;
+
+	if (err == 0)
+		err = plug_suits(c->plug->config.parents, job->rules,
+				 &job->why);
+	/* What was said meanwhile comes after it. */
+	if (c->state == PLUG_RUNNING && event_add(c->read, NULL) < 0)
+		log_error("run %s: cannot be heard any more: out of memory",
+			  c->open.run);
+	if (c->state == PLUG_RUNNING && err == 0) {
+		s->rules = job->rules;
+		job->rules = NULL;
+		c->own_policy = true;
+		swap_send(s);
+		return;
+	}
+	if (c->state == PLUG_RUNNING)
+		swap_refused(c, s->serial, &job->why);
+	swap_free(s);
+	if (c->state == PLUG_GONE && list_empty(&c->swaps))
+		plug_conn_free(c);
+}
+
+/* Takes @fd where the policy takes long: then it is on its way.  One at a time:
+ * until it is back, nothing is read from the connection. */
+static bool swap_compile_there(struct plug_conn *c, int *fd, uint32_t serial)
+{
+	struct compiler *compiler = c->plug->config.compiler;
+	struct swap *s;
+
+	if (!c->peer.may_bring || !compiler_wants_fd(compiler, *fd))
+		return false;
+	s = swap_new(c, serial);
+	if (!s)
+		return false;
+	s->fd = fd_take(fd);
+	s->compile = (struct compile){
+		.done = swap_on_compiled,
+		.name = PLUG_BROUGHT_NAME,
+		.fd = s->fd,
+		.observe = c->open.flags & PLUG_FLAG_OBSERVE,
+	};
+	event_del(c->read);
+	compiler_post(compiler, &s->compile);
+	return true;
 }
 
 static int swap_compile(const struct plug_conn *c, int fd,
@@ -225,6 +304,9 @@ void plug_on_swap(struct plug_conn *c, struct str msg, int *fds, size_t nfds)
 	int err = plug_parse_swap(msg, nfds, &m, &why);
 	bool sane = err == 0;
 
+	if (sane && c->state == PLUG_RUNNING &&
+	    swap_compile_there(c, &fds[0], m.serial))
+		return;
 	if (sane && c->state == PLUG_RUNNING)
 		err = swap_compile(c, fds[0], &rules, &why);
 	for (i = 0; i < nfds; i++)

@@ -14,6 +14,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "proxy/compiler.h"
 #include "proxy/ctl_proto.h"
 #include "proxy/plug_check.h"
 #include "proxy/plug_peer.h"
@@ -79,6 +80,30 @@ static int policy_set(struct policy *p, struct str text,
 	return 1;
 }
 
+bool policies_has(const struct policies *ps, const struct policy_file *file,
+		  bool anew)
+{
+	const struct policy *p = policies_find(ps, file->name);
+
+	return p && !anew && str_eq(p->text, file->text);
+}
+
+static int policies_compile(const struct policy_file *file,
+			    struct ruleset **ret, struct plug_why *why)
+{
+	struct compile *done = file->compiled;
+
+	if (!done)
+		return plug_compile(file->path, file->text, false, ret, why);
+	if (done->err < 0) {
+		*why = done->why;
+		return done->err;
+	}
+	*ret = done->rules;
+	done->rules = NULL;
+	return 0;
+}
+
 int policies_take(struct policies *ps, const struct policy_file *file,
 		  bool anew, struct policy **ret, struct plug_why *why)
 {
@@ -89,11 +114,11 @@ int policies_take(struct policies *ps, const struct policy_file *file,
 	*ret = p;
 	if (p)
 		p->seen = true;
-	if (p && !anew && str_eq(p->text, file->text)) {
+	if (policies_has(ps, file, anew)) {
 		p->gone = false;
 		return 0;
 	}
-	err = plug_compile(file->path, file->text, false, &rules, why);
+	err = policies_compile(file, &rules, why);
 	if (err == 0)
 		err = plug_suits(ps->parents, rules, why);
 	if (err == 0 && !p)

@@ -15,6 +15,7 @@
 #include "base/compiler.h"
 #include "base/str.h"
 
+struct compile;
 struct plug_why;
 struct ruleset;
 
@@ -41,11 +42,15 @@ struct policy_file {
 	const char *path;		/* for messages */
 	int err;			/* 0, or -errno and no text */
 	struct str text;
+	struct compile *compiled;	/* NULL: it is yet to be */
 };
 
+/* Would it be as it is?  @anew as below. */
+bool policies_has(const struct policies *ps, const struct policy_file *file,
+		  bool anew);
 /**
  * policies_take() - A policy's text, as its file says now
- * @file:	whose @err is 0
+ * @file:	whose @err is 0; rules are taken from @compiled
  * @anew:	count it as another one also where the text is the same
  * @ret:	the policy, seen; set on failure too where there is one by that
  *		name, which then stays as it was

@@ -11,11 +11,23 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "proxy/broker.h"
+#include "proxy/compiler.h"
 #include "proxy/host_listen.h"
 #include "proxy/plug.h"
 #include "proxy/plug_check.h"
 #include "proxy/policies.h"
+#include "rules/rules.h"
+
+/* A large one, on its way to the compiler and back. */
+struct reading_file {
+	struct reading *reading;
+	struct compile compile;
+	struct buf text;
+	char path[PATH_MAX];
+	size_t name_at, name_n;		/* in @path */
+};
 
 void reading_ask(struct reading *r)
 {
@@ -29,8 +41,19 @@ void reading_ask(struct reading *r)
 			  strerror(-err));
 }
 
+static void reading_file_free(struct reading_file *f)
+{
+	if (!f)
+		return;
+	rules_unref(f->compile.rules);
+	buf_done(&f->text);
+	mem_free(f);
+}
+
 void reading_break_off(struct reading *r)
 {
+	reading_file_free(r->file);
+	r->file = NULL;
 	/* What was brought until then is in force. */
 	if (r->now)
 		plug_reload_end(r->now, 0, r->dir, -ECANCELED);
@@ -48,8 +71,55 @@ void reading_on_begin(struct reading *r, bool asked)
 			  r->dir);
 }
 
-void reading_on_file(const struct reading *r, struct str name, int err,
-		     int fd)
+static void reading_on_compiled(struct compile *job)
+{
+	struct reading_file *f = container_of(job, struct reading_file,
+					      compile);
+	struct reading *r = f->reading;
+	const struct policy_file file = {
+		.name = str_make(f->path + f->name_at, f->name_n),
+		.path = f->path,
+		.text = buf_str(&f->text),
+		.compiled = job,
+	};
+
+	plug_reload_file(r->now, &file, r->asked);
+	r->file = NULL;
+	reading_file_free(f);
+	broker_resume(r->broker);
+}
+
+/* Takes @text where that is done elsewhere: the broker waits until it is. */
+static bool reading_compile(struct reading *r, const struct policy_file *file,
+			    struct buf *text)
+{
+	struct reading_file *f;
+
+	if (!compiler_wants(r->compiler, text->n) ||
+	    policies_has(r->policies, file, r->asked))
+		return false;
+	f = mem_new(sizeof(*f));
+	if (!f)
+		return false;
+	f->reading = r;
+	f->text = *text;
+	*text = BUF_INIT(PLUG_POLICY_MAX);
+	memcpy(f->path, file->path, strlen(file->path) + 1);
+	f->name_at = strlen(r->dir) + 1;
+	f->name_n = file->name.n;
+	f->compile = (struct compile){
+		.done = reading_on_compiled,
+		.name = f->path,
+		.fd = -1,
+		.text = buf_str(&f->text),
+	};
+	r->file = f;
+	broker_pause(r->broker);
+	compiler_post(r->compiler, &f->compile);
+	return true;
+}
+
+void reading_on_file(struct reading *r, struct str name, int err, int fd)
 {
 	CLEANUP(buf_done) struct buf text = BUF_INIT(PLUG_POLICY_MAX);
 	char path[PATH_MAX];
@@ -64,6 +134,8 @@ void reading_on_file(const struct reading *r, struct str name, int err,
 		file.err = -EIO;
 	else
 		file.text = buf_str(&text);
+	if (file.err == 0 && reading_compile(r, &file, &text))
+		return;
 	plug_reload_file(r->now, &file, r->asked);
 }
 

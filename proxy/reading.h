@@ -4,7 +4,8 @@
  *
  * The broker reads the files, whenever one changes or somebody asks; what it
  * brings goes to the runs by way of the plug, and to listeners.  There is one
- * reading at a time: the next one breaks off what is left of the last.
+ * reading at a time: the next one breaks off what is left of the last.  While
+ * a large file is compiled elsewhere, the broker waits with the next.
  */
 #ifndef PROXY_READING_H
 #define PROXY_READING_H
@@ -16,11 +17,14 @@
 #include "base/str.h"
 
 struct broker;
+struct compiler;
 struct host_listens;
 struct plug;
 struct plug_reload;
 struct plug_why;
+struct policies;
 struct policy;
+struct reading_file;
 
 struct reading {
 	const char *dir;		/* of the policies; NULL: there are none */
@@ -28,21 +32,23 @@ struct reading {
 	struct broker *broker;
 	struct plug *plug;
 	struct host_listens *listens;
+	const struct policies *policies;
+	struct compiler *compiler;
 	/* Its own. */
 	struct plug_reload *now;	/* while the broker reads */
 	bool asked;
+	struct reading_file *file;	/* that is being compiled; or NULL */
 };
 
 /* Somebody who does not wait for the end asks for one. */
 void reading_ask(struct reading *r);
-/* What is going on brings no more; before the plug is freed. */
+/* What is going on brings no more; after the compiler, before the plug. */
 void reading_break_off(struct reading *r);
 
 /* --- as broker_events has them ---------------------------------------------------- */
 
 void reading_on_begin(struct reading *r, bool asked);
-void reading_on_file(const struct reading *r, struct str name, int err,
-		     int fd);
+void reading_on_file(struct reading *r, struct str name, int err, int fd);
 void reading_on_end(struct reading *r, uint32_t serial, int err);
 void reading_on_gone(const struct reading *r);
 

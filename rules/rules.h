@@ -133,6 +133,9 @@ const char *rules_digest(const struct ruleset *rs);
 bool rules_observe(const struct ruleset *rs);	/* mode = observe */
 /* As if the text said so; only while there is one reference. */
 void rules_set_observe(struct ruleset *rs);
+/* Another that judges as if the text said so, and shares all else with @rs,
+ * which it keeps a reference to.  0 or -ENOMEM. */
+NODISCARD int rules_observing(struct ruleset *rs, struct ruleset **ret);
 size_t rules_count(const struct ruleset *rs);	/* allow and deny rules */
 
 /* A rule as it was written; texts live as long as the ruleset. */

@@ -429,6 +429,11 @@ void rules_unref(struct ruleset *rs)
 		return;
 	if (atomic_fetch_sub_explicit(&rs->refs, 1, memory_order_acq_rel) != 1)
 		return;
+	if (rs->of) {
+		rules_unref(rs->of);
+		mem_free(rs);
+		return;
+	}
 	host_table_done(&rs->hosts);
 	arena_free(rs->arena);
 }
@@ -451,6 +456,20 @@ bool rules_observe(const struct ruleset *rs)
 void rules_set_observe(struct ruleset *rs)
 {
 	rs->observe = true;
+}
+
+int rules_observing(struct ruleset *rs, struct ruleset **ret)
+{
+	struct ruleset *copy = mem_new(sizeof(*copy));
+
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, rs, sizeof(*copy));
+	atomic_init(&copy->refs, 1);
+	copy->observe = true;
+	copy->of = rules_ref(rs);
+	*ret = copy;
+	return 0;
 }
 
 size_t rules_count(const struct ruleset *rs)

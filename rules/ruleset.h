@@ -67,6 +67,7 @@ struct ruleset {
 	const char *name;
 	char digest[17];
 	bool observe;
+	struct ruleset *of;		/* has all that is here; NULL: itself */
 	struct rules_dns dns;
 	const char *parent;		/* of rules that say nothing; or NULL */
 	uint32_t parent_line;

@@ -163,6 +163,8 @@ reason = lab
 
 BOTH = policy("web.example.com", "api.example.com", "silent.example.com")
 ONE = policy("web.example.com", name="less")
+# With it, a policy is compiled by the daemon's thread for large ones.
+LARGE = ("; " + "x" * 70 + "\n") * 1000
 
 
 class Agent:
@@ -550,8 +552,8 @@ def test_a_bad_file_leaves_the_old_policy_in_force_loudly(service):
     assert reload(run, "--plug", service.socket).returncode == 0
     agent = named(service)
     assert agent.do("open", "connect", "api.example.com", 1) == 1
-    put(service, ONE + "[alow x]\n")
-    place = "house.ini:%d: " % (ONE.count("\n") + 1)
+    put(service, LARGE + ONE + "[alow x]\n")
+    place = "house.ini:%d: " % ((LARGE + ONE).count("\n") + 1)
     failed = agent.until("policy_reload_failed")
     assert place in failed["error"]
     got = reload(run, "--plug", service.socket)
@@ -562,7 +564,7 @@ def test_a_bad_file_leaves_the_old_policy_in_force_loudly(service):
     os.kill(service.pid(), signal.SIGHUP)
     agent.until("policy_reload_failed", 3)
     assert agent.do("states") == {"connect api.example.com": ["alive"]}
-    put(service, ONE)
+    put(service, LARGE + ONE)
     assert agent.do("wait", "connect api.example.com") \
         == "ConnectionResetError"
     agent.end()
@@ -599,10 +601,14 @@ def test_who_may_change_what(service, lab):
     # Who may bring one may swap it for their own, and follows no more.
     assert agent.do("open", "connect", "api.example.com", 1) == 1
     got = reload(run, "--run", agent.id, "--policy",
-                 written(lab, "own.ini", BOTH))
+                 written(lab, "own.ini", LARGE + BOTH))
     assert got.returncode == 0, got.stderr
     put(service, ONE)
     got = reload(run, "--plug", service.socket)
     assert got.returncode == 0 and " 0 runs got another" in got.stdout
     assert agent.do("states") == {"connect api.example.com": ["alive"]}
+    agent.end()
+    # And may bring a large one from the start.
+    agent = Agent(run, LARGE + BOTH, ["--plug", service.socket])
+    assert agent.do("open", "connect", "api.example.com", 1) == 1
     agent.end()

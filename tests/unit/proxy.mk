@@ -6,7 +6,7 @@ PROXY_TEST_LIBS = tests/unit/libpluglab.a tests/unit/libproxylab.a proxy/libprox
 	resolver/libresolver.a audit/libaudit.a rules/librules.a base/libbase.a \
 	$(PROXY_LIBS) $(RESOLVER_LIBS) $(AUDIT_LIBS) $(RULES_LIBS) $(BASE_LIBS) \
 	$(CMOCKA_LIBS)
-PROXY_TESTS = %D%/policies_test %D%/broker_test %D%/config_test %D%/host_addrs_test \
+PROXY_TESTS = %D%/compiler_test %D%/policies_test %D%/broker_test %D%/config_test %D%/host_addrs_test \
 	%D%/host_sock_test %D%/isolate_test %D%/listener_test %D%/nflog_test \
 	%D%/own_doors_test %D%/strangers_test %D%/client_table_test \
 	%D%/plug_check_test %D%/plug_test %D%/worker_test
@@ -18,6 +18,9 @@ check_LIBRARIES += %D%/libpluglab.a
 TESTS += $(PROXY_TESTS) %D%/penstockd_test.py
 EXTRA_DIST += %D%/penstockd_test.py
 
+%C%_compiler_test_SOURCES = %D%/compiler_test.c
+%C%_compiler_test_CPPFLAGS = $(PROXY_TEST_CPPFLAGS)
+%C%_compiler_test_LDADD = $(PROXY_TEST_LIBS)
 %C%_broker_test_SOURCES = %D%/broker_test.c
 %C%_broker_test_CPPFLAGS = $(PROXY_TEST_CPPFLAGS)
 %C%_broker_test_LDADD = $(PROXY_TEST_LIBS)
