@@ -23,7 +23,8 @@ enum { ID_HELP = 1, ID_JSON };
 struct shown_diff {
 	const struct ruleset *from, *to;
 	bool help, json;
-	uint64_t gained, lost, limits, ways;
+	uint64_t gained, lost, ways;
+	uint64_t limits[RULES_DIRECTIONS];
 	int err;
 };
 
@@ -321,6 +322,9 @@ static int json_limit(const struct rules_limit_change *c, struct buf *out)
 	json_begin(&j, out);
 	json_object_begin(&j, NULL);
 	json_cstr(&j, "change", "limit");
+	json_cstr(&j, "direction", rules_direction_word(c->direction));
+	if (c->section)
+		json_cstr(&j, "section", c->section);
 	json_cstr(&j, "key", c->key);
 	if (c->rule)
 		json_cstr(&j, "rule", c->rule);
@@ -334,9 +338,14 @@ static int json_limit(const struct rules_limit_change *c, struct buf *out)
 
 static int text_limit(const struct rules_limit_change *c, struct buf *out)
 {
-	int e = buf_printf(out, "* limit      %s%s%s%s", c->rule ? "[allow " :
-			   "", c->rule ? c->rule : "", c->rule ? "] " : "",
-			   c->key);
+	static const char marks[] = {
+		[RULES_OTHER] = '*', [RULES_WIDER] = '+',
+		[RULES_NARROWER] = '-',
+	};
+	int e = buf_printf(out, "%c %-9s  [%s%s] %s", marks[c->direction],
+			   rules_direction_word(c->direction),
+			   c->rule ? "allow " : "",
+			   c->rule ? c->rule : c->section, c->key);
 
 	if (!e)
 		e = c->is ? buf_printf(out, " = %s", c->is) :
@@ -352,11 +361,23 @@ static bool show_limit(void *arg, const struct rules_limit_change *c)
 	CLEANUP(buf_done) struct buf out = BUF_INIT(LINE_BYTES);
 	struct shown_diff *d = arg;
 
-	d->limits++;
+	d->limits[c->direction]++;
 	d->err = d->json ? json_limit(c, &out) : text_limit(c, &out);
 	if (!d->err)
 		text_put(&out);
 	return !d->err;
+}
+
+static uint64_t sum_up_limits(const struct shown_diff *d)
+{
+	const uint64_t *n = d->limits;
+	uint64_t all = n[RULES_WIDER] + n[RULES_NARROWER] + n[RULES_OTHER];
+
+	if (!d->json && all)
+		printf("limits: %" PRIu64 " wider, %" PRIu64 " narrower, %"
+		       PRIu64 " other\n", n[RULES_WIDER], n[RULES_NARROWER],
+		       n[RULES_OTHER]);
+	return all;
 }
 
 static int compare(struct shown_diff *d)
@@ -381,9 +402,7 @@ static int compare(struct shown_diff *d)
 	else if (!d->json)
 		printf("%" PRIu64 " gained, %" PRIu64 " lost\n", d->gained,
 		       d->lost);
-	if (!d->json && d->limits)
-		printf("other limits: %" PRIu64 "\n", d->limits);
-	return all + d->limits ? EXIT_NEGATIVE : 0;
+	return all + sum_up_limits(d) ? EXIT_NEGATIVE : 0;
 }
 
 int policy_diff(int argc, char **argv)

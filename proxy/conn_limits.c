@@ -20,7 +20,9 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "proxy/conn_own.h"
+#include "proxy/dial.h"
 #include "proxy/forward.h"
+#include "proxy/http1.h"
 #include "proxy/quota.h"
 #include "proxy/relay.h"
 #include "proxy/sock.h"
@@ -109,6 +111,12 @@ enum reason conn_may_hold(const struct conn *c)
 {
 	return mem_account_why(&c->s->memory);
 }
+
+/* What a policy is compared by. */
+_Static_assert(CONN_HEAD_MS == RULES_LIMIT_HEADER_S * 1000, "penstock.ini(5)");
+_Static_assert(HTTP1_HEAD_MAX == RULES_LIMIT_HEADER_BYTES, "penstock.ini(5)");
+_Static_assert(DIAL_DEADLINE_MS == RULES_LIMIT_CONNECT_S * 1000,
+	       "penstock.ini(5)");
 
 unsigned conn_head_ms(const struct conn *c)
 {

@@ -28,8 +28,8 @@
 #include "rules/rules.h"
 
 /* Where the policy does not say. */
-#define QUOTA_CONNECTIONS	4096
-#define QUOTA_MEMORY		((size_t)512 << 20)
+#define QUOTA_CONNECTIONS	RULES_LIMIT_CONNECTIONS
+#define QUOTA_MEMORY		((size_t)RULES_LIMIT_MEMORY)
 /* No quota_take() asks for more: what another worker may hold meanwhile. */
 #define QUOTA_CHUNK_MAX		(1u << 20)
 /* Rules with budgets of their own that one run remembers. */

@@ -124,6 +124,14 @@ static uint32_t or_default(uint32_t said, uint32_t otherwise)
 	return said ? said : otherwise;
 }
 
+/* What a policy is compared by. */
+_Static_assert(DNS_BUDGET_QUERIES == RULES_LIMIT_QUERIES &&
+	       DNS_BUDGET_NAMES == RULES_LIMIT_NAMES &&
+	       DNS_BUDGET_NAMES_MAX == RULES_LIMIT_NAMES_MAX &&
+	       DNS_BUDGET_LABEL_BYTES == RULES_LIMIT_LABEL_BYTES &&
+	       DNS_BUDGET_NXDOMAIN == RULES_LIMIT_NXDOMAIN,
+	       "penstock.ini(5)");
+
 static void take_limits(struct dns_budget *b)
 {
 	const struct rules_limits *said = rules_limits(b->rules);

@@ -214,6 +214,21 @@ struct rules_limits {
 	uint32_t header_s, connect_s, response_s, idle_s, flow_s;
 };
 
+/*
+ * What holds where a policy does not say, of those limits that hold then; who
+ * keeps one asserts that it is this.  Of all others: any number.
+ */
+#define RULES_LIMIT_CONNECTIONS		4096
+#define RULES_LIMIT_QUERIES		50	/* of some questions only */
+#define RULES_LIMIT_NAMES		1000
+#define RULES_LIMIT_NAMES_MAX		131072
+#define RULES_LIMIT_LABEL_BYTES		16384
+#define RULES_LIMIT_NXDOMAIN		250
+#define RULES_LIMIT_HEADER_BYTES	65536	/* and at most */
+#define RULES_LIMIT_HEADER_S		60
+#define RULES_LIMIT_MEMORY		(512u << 20)
+#define RULES_LIMIT_CONNECT_S		30
+
 /* What a length of time counts as at most. */
 #define RULES_SPAN_MAX_S	(40u * 86400)
 

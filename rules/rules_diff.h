@@ -61,20 +61,33 @@ NODISCARD int rules_diff(const struct ruleset *from, const struct ruleset *to,
 /* Bytes of a number of [limits] as a text, with NUL. */
 #define RULES_LIMIT_TEXT	24
 
-/* @rule: whose it is, NULL: of [limits]; @was, @is: NULL where the policy does
- * not say.  Return: false to stop. */
-struct rules_limit_change {
-	const char *rule, *key, *was, *is;
+enum rules_direction {
+	RULES_OTHER,			/* neither, or it depends */
+	RULES_WIDER,
+	RULES_NARROWER,
+
+	RULES_DIRECTIONS
 };
+
+/* "other", "wider", "narrower" */
+const char *rules_direction_word(enum rules_direction d);
+
+struct rules_limit_change {
+	const char *section;	/* "limits", "dns", or NULL: of @rule */
+	const char *rule;	/* an allow */
+	const char *key, *was, *is;	/* NULL where the policy does not say */
+	enum rules_direction direction;
+};
+/* false: stop. */
 typedef bool rules_limit_fn(void *arg, const struct rules_limit_change *c);
 
 /**
- * rules_diff_limits() - Tell each limit that says something else
+ * rules_diff_limits() - Tell each limit, and each word of [dns], that says
+ *                       something else
  *
- * Those of [limits], and those of allow rules that both have by that name.
+ * Those of [limits], and those of allow rules that both have by that name.  The
+ * types of [dns] are told by rules_diff(), of each name.
  *
- * Whether that is more or less depends on what holds where nothing is said, so
- * that is the reader's to judge.
  * Return: false when @fn stopped it
  */
 bool rules_diff_limits(const struct ruleset *from, const struct ruleset *to,

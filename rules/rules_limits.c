@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rules_limits.c - [limits]: what a run may use, as numbers
+ * rules_limits.c - [limits]: what a run may use, as numbers, and what is more
  *
  * One table has every key, where its number is kept and how it is written, so
  * that what can be said can also be shown and compared.  A number that is
@@ -24,30 +24,42 @@ static const struct limit {
 	enum unit unit;
 	bool wide;			/* a uint64_t, else a uint32_t */
 	size_t offset;			/* into struct rules_limits */
+	uint64_t otherwise;		/* where nothing is said; 0: any number */
+	uint64_t most;			/* that counts; 0: there is none */
 } limits[] = {
-#define NARROW(key, unit, field) \
-	{ key, unit, false, offsetof(struct rules_limits, field) }
+#define HOLDS(key, unit, field, otherwise, most) \
+	{ key, unit, false, offsetof(struct rules_limits, field), otherwise, \
+	  most }
+#define NARROW(key, unit, field)	HOLDS(key, unit, field, 0, 0)
 #define WIDE(key, field) \
-	{ key, UNIT_BYTES, true, offsetof(struct rules_limits, field) }
-	NARROW("connections", UNIT_COUNT, connections),
+	{ key, UNIT_BYTES, true, offsetof(struct rules_limits, field), 0, 0 }
+	HOLDS("connections", UNIT_COUNT, connections,
+	      RULES_LIMIT_CONNECTIONS, 0),
 	NARROW("new_connections", UNIT_COUNT, new_connections),
-	NARROW("queries", UNIT_COUNT, queries),
-	NARROW("names", UNIT_COUNT, names),
-	NARROW("label_bytes", UNIT_BYTES, label_bytes),
-	NARROW("nxdomain", UNIT_COUNT, nxdomain),
+	HOLDS("queries", UNIT_COUNT, queries, RULES_LIMIT_QUERIES, 0),
+	HOLDS("names", UNIT_COUNT, names, RULES_LIMIT_NAMES,
+	      RULES_LIMIT_NAMES_MAX),
+	HOLDS("label_bytes", UNIT_BYTES, label_bytes,
+	      RULES_LIMIT_LABEL_BYTES, 0),
+	HOLDS("nxdomain", UNIT_COUNT, nxdomain, RULES_LIMIT_NXDOMAIN, 0),
 	WIDE("bytes_up", bytes.up),
 	WIDE("bytes_down", bytes.down),
 	WIDE("flow_bytes_up", flow_bytes.up),
 	WIDE("flow_bytes_down", flow_bytes.down),
 	WIDE("rate_up", rate.up),
 	WIDE("rate_down", rate.down),
-	WIDE("memory", memory),
-	NARROW("header_bytes", UNIT_BYTES, header_bytes),
-	NARROW("header_time", UNIT_SPAN, header_s),
-	NARROW("connect_time", UNIT_SPAN, connect_s),
+	{ "memory", UNIT_BYTES, true, offsetof(struct rules_limits, memory),
+	  RULES_LIMIT_MEMORY, 0 },
+	HOLDS("header_bytes", UNIT_BYTES, header_bytes,
+	      RULES_LIMIT_HEADER_BYTES, RULES_LIMIT_HEADER_BYTES),
+	HOLDS("header_time", UNIT_SPAN, header_s, RULES_LIMIT_HEADER_S,
+	      0),
+	HOLDS("connect_time", UNIT_SPAN, connect_s,
+	      RULES_LIMIT_CONNECT_S, 0),
 	NARROW("response_time", UNIT_SPAN, response_s),
 	NARROW("idle_time", UNIT_SPAN, idle_s),
 	NARROW("flow_time", UNIT_SPAN, flow_s),
+#undef HOLDS
 #undef NARROW
 #undef WIDE
 };
@@ -203,6 +215,39 @@ int rules_bytes_show(const struct rules_bytes *b, struct buf *out)
 
 /* --- comparing -------------------------------------------------------------- */
 
+const char *rules_direction_word(enum rules_direction d)
+{
+	static const char *const words[] = {
+		[RULES_OTHER] = "other", [RULES_WIDER] = "wider",
+		[RULES_NARROWER] = "narrower",
+	};
+	_Static_assert(ARRAY_SIZE(words) == RULES_DIRECTIONS, "name each");
+
+	return words[d];
+}
+
+/* What holds in effect. */
+static uint64_t in_force(const struct limit *k, uint64_t said)
+{
+	if (said == 0)
+		return k->otherwise ? k->otherwise : UINT64_MAX;
+	return k->most ? MIN(said, k->most) : said;
+}
+
+static enum rules_direction direction_of(const struct limit *k,
+					 const uint64_t value[2])
+{
+	uint64_t was = in_force(k, value[0]), is = in_force(k, value[1]);
+
+	/* Unsaid, only some questions count, and many may come at once. */
+	if (strcmp(k->key, "queries") == 0 && value[0] == 0)
+		return is <= was ? RULES_NARROWER : RULES_OTHER;
+	if (strcmp(k->key, "queries") == 0 && value[1] == 0)
+		return was <= is ? RULES_WIDER : RULES_OTHER;
+	return is > was ? RULES_WIDER : is < was ? RULES_NARROWER :
+	       RULES_OTHER;
+}
+
 static bool tell_change(struct rules_limit_change *c, const struct limit *k,
 			const uint64_t value[2], rules_limit_fn *fn, void *arg)
 {
@@ -215,14 +260,19 @@ static bool tell_change(struct rules_limit_change *c, const struct limit *k,
 	c->key = k->key;
 	c->was = value[0] ? was : NULL;
 	c->is = value[1] ? is : NULL;
+	c->direction = direction_of(k, value);
 	return fn(arg, c);
 }
 
 static bool tell_rule(const struct rule *was, const struct rule *is,
 		      rules_limit_fn *fn, void *arg)
 {
-	static const struct limit up = { "bytes_up", UNIT_BYTES, true, 0 };
-	static const struct limit down = { "bytes_down", UNIT_BYTES, true, 0 };
+	static const struct limit up = {
+		.key = "bytes_up", .unit = UNIT_BYTES, .wide = true,
+	};
+	static const struct limit down = {
+		.key = "bytes_down", .unit = UNIT_BYTES, .wide = true,
+	};
 	struct rules_limit_change c = { .rule = is->name };
 	const uint64_t ups[] = { was->bytes.up, is->bytes.up };
 	const uint64_t downs[] = { was->bytes.down, is->bytes.down };
@@ -231,11 +281,62 @@ static bool tell_rule(const struct rule *was, const struct rule *is,
 	       tell_change(&c, &down, downs, fn, arg);
 }
 
+/* One key of [dns], whose values are numbers of @word. */
+struct word_change {
+	const char *key;
+	const char *const *word;
+	unsigned was, is;
+	bool sized;			/* from the narrowest to the widest */
+};
+
+static bool tell_word(const struct word_change *w, rules_limit_fn *fn,
+		      void *arg)
+{
+	const struct rules_limit_change c = {
+		.section = "dns", .key = w->key, .was = w->word[w->was],
+		.is = w->word[w->is],
+		.direction = !w->sized ? RULES_OTHER :
+			     w->is > w->was ? RULES_WIDER : RULES_NARROWER,
+	};
+
+	return w->was == w->is || fn(arg, &c);
+}
+
+static bool tell_dns(const struct rules_dns *was, const struct rules_dns *is,
+		     rules_limit_fn *fn, void *arg)
+{
+	static const char *const answers[] = {
+		[RULES_ANSWERS_SYNTHETIC] = "synthetic",
+		[RULES_ANSWERS_REAL] = "real",
+	};
+	/* From none to all. */
+	static const char *const ipv6[] = { "off", "auto", "on" };
+	static const unsigned much[] = {
+		[RULES_IPV6_OFF] = 0, [RULES_IPV6_AUTO] = 1,
+		[RULES_IPV6_ON] = 2,
+	};
+	static const char *const denied[] = { "nxdomain", "refused" };
+	const struct word_change changes[] = {
+		{ "answers", answers, was->answers, is->answers, false },
+		{ "ipv6", ipv6, much[was->ipv6], much[is->ipv6], true },
+		{ "denied", denied, was->refused, is->refused, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+		if (!tell_word(&changes[i], fn, arg))
+			return false;
+	}
+	return true;
+}
+
 bool rules_diff_limits(const struct ruleset *from, const struct ruleset *to,
 		       rules_limit_fn *fn, void *arg)
 {
-	struct rules_limit_change c = { .rule = NULL };
+	struct rules_limit_change c = { .section = "limits" };
 	size_t was;
+
+	if (!tell_dns(&from->dns, &to->dns, fn, arg))
+		return false;
 
 	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
 		const uint64_t value[] = { get(&from->limits, &limits[i]),

@@ -233,10 +233,11 @@ static bool on_limit(void *arg, const struct rules_limit_change *c)
 {
 	struct limits_told *t = arg;
 
-	assert_int_equal(buf_printf(&t->text, "%s %s %s %s\n",
-				    c->rule ? c->rule : "-", c->key,
+	assert_int_equal(buf_printf(&t->text, "%s %s %s %s %s\n",
+				    c->rule ? c->rule : c->section, c->key,
 				    c->was ? c->was : "-",
-				    c->is ? c->is : "-"), 0);
+				    c->is ? c->is : "-",
+				    rules_direction_word(c->direction)), 0);
 	return --t->stop > 0;
 }
 
@@ -257,14 +258,75 @@ static void other_limits_are_told(void **state)
 	assert_int_equal(t.text.n, 0);
 	assert_true(rules_diff_limits(from, to, on_limit, &t));
 	assert_string_equal(buf_cstr(&t.text),
-			    "- bytes_up 5242880 3000000K\n"
-			    "- idle_time 60s -\n- flow_time - 60s\n"
-			    "a bytes_up 5 -\na bytes_down - 6\n");
+			    "limits bytes_up 5242880 3000000K wider\n"
+			    "limits idle_time 60s - wider\n"
+			    "limits flow_time - 60s narrower\n"
+			    "a bytes_up 5 - wider\n"
+			    "a bytes_down - 6 narrower\n");
 	t.stop = 1;
 	assert_false(rules_diff_limits(from, to, on_limit, &t));
 	buf_done(&t.text);
 	rules_unref(from);
 	rules_unref(to);
+}
+
+/* What holds where nothing is said counts, and no more than what has effect. */
+static void limits_are_told_with_their_direction(void **state)
+{
+	static const struct {
+		const char *from, *to, *told;
+	} cases[] = {
+#define L "[limits]\n"
+#define D "[dns]\n"
+		{ "", L "connections = 4097\n",
+		  "limits connections - 4097 wider\n" },
+		{ "", L "memory = 1G\n", "limits memory - 1048576K wider\n" },
+		{ L "connections = 9\n", "",
+		  "limits connections 9 - wider\n" },
+		{ "", L "connections = 4096\n",
+		  "limits connections - 4096 other\n" },
+		{ L "names = 1001\n", "", "limits names 1001 - narrower\n" },
+		{ L "names = 131072\n", L "names = 131073\n",
+		  "limits names 131072 131073 other\n" },
+		{ "", L "header_bytes = 1M\n",
+		  "limits header_bytes - 1048576 other\n" },
+		{ "", L "header_time = 30s\n",
+		  "limits header_time - 30s narrower\n" },
+		{ "", L "connect_time = 31s\n",
+		  "limits connect_time - 31s wider\n" },
+		{ "", L "rate_up = 1G\n",
+		  "limits rate_up - 1048576K narrower\n" },
+		{ "", L "queries = 51\n", "limits queries - 51 other\n" },
+		{ "", L "queries = 50\n", "limits queries - 50 narrower\n" },
+		{ L "queries = 9\n", "", "limits queries 9 - wider\n" },
+		{ L "queries = 51\n", L "queries = 52\n",
+		  "limits queries 51 52 wider\n" },
+		{ "", D "answers = real\n", "dns answers - real other\n" },
+		{ D "answers = real\n", D "answers = synthetic\n",
+		  "dns answers real synthetic other\n" },
+		{ "", D "ipv6 = auto\n", "" },
+		{ "", D "ipv6 = on\n", "dns ipv6 auto on wider\n" },
+		{ D "ipv6 = auto\n", D "ipv6 = off\n",
+		  "dns ipv6 auto off narrower\n" },
+		{ "", D "denied = refused\n",
+		  "dns denied nxdomain refused other\n" },
+#undef L
+#undef D
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ruleset *from = compile_good(cases[i].from);
+		struct ruleset *to = compile_good(cases[i].to);
+		struct limits_told t = { BUF_INIT(4096), 100 };
+
+		assert_true(rules_diff_limits(from, to, on_limit, &t));
+		assert_int_equal(buf_add_char(&t.text, '\0'), 0);
+		assert_string_equal(t.text.p, cases[i].told);
+		buf_done(&t.text);
+		rules_unref(from);
+		rules_unref(to);
+	}
 }
 
 static void shown_it_is_the_same_policy(void **state)
@@ -409,6 +471,7 @@ int main(void)
 		cmocka_unit_test(limits_are_what_was_written),
 		cmocka_unit_test(bad_limits_are_errors_with_their_place),
 		cmocka_unit_test(other_limits_are_told),
+		cmocka_unit_test(limits_are_told_with_their_direction),
 		cmocka_unit_test(nothing_that_is_used_is_warned_of),
 		cmocka_unit_test(shown_it_is_the_same_policy),
 		cmocka_unit_test(a_difference_in_types_is_told),
