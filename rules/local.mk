@@ -24,7 +24,7 @@ noinst_LIBRARIES += %D%/librules.a
 	%D%/rules_hook.c %D%/rules_hook.h \
 	%D%/rules_limits.c \
 	%D%/rules_load.c %D%/rules_load.h \
-	%D%/rules_match.c \
+	%D%/rules_judge.h %D%/rules_match.c %D%/rules_name.c \
 	%D%/rules_near.c \
 	%D%/rules_parse.c %D%/rules_parse.h \
 	%D%/rules_path.c %D%/rules_path.h \
