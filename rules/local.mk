@@ -49,7 +49,8 @@ dist_rules_example_DATA = \
 	%D%/examples/coding-agent.ini \
 	%D%/examples/databases.ini \
 	%D%/examples/deny-all.ini \
-	%D%/examples/observe.ini
+	%D%/examples/observe.ini \
+	%D%/examples/parents.ini
 presetsdir = $(pkgdatadir)/presets
 dist_presets_DATA = \
 	%D%/presets/alpine.ini \

@@ -89,7 +89,39 @@ static void each_example_compiles_without_a_word(void **state)
 		seen++;
 	}
 	closedir(dir);
-	assert_true(seen >= 6);
+	assert_true(seen >= 7);
+}
+
+static void the_example_of_parents_sends_flows_where_it_says(void **state)
+{
+	static const struct {
+		const char *host, *addr, *parent;
+	} cases[] = {
+		{ "pypi.org", NULL, "corp" },
+		{ "api.partner.example.com", NULL, "partner" },
+		{ "cache.corp.example", "10.20.1.1", "none" },
+	};
+	struct buf text = read_file("examples/parents.ini");
+	struct ruleset *rs = compile_good(buf_cstr(&text));
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ip_addr addr;
+		struct rules_question q = {
+			.host = str_from(cases[i].host), .port = 443,
+			.addr = cases[i].addr ? &addr : NULL,
+		};
+		struct rules_answer a;
+
+		if (cases[i].addr)
+			assert_int_equal(ip_addr_parse(
+				str_from(cases[i].addr), &addr), 0);
+		rules_judge(rs, &q, &a);
+		assert_int_equal(a.reason, REASON_ALLOWED);
+		assert_string_equal(a.parent, cases[i].parent);
+	}
+	rules_unref(rs);
+	buf_done(&text);
 }
 
 /* What the comments of the examples claim. */
@@ -218,6 +250,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_example_compiles_without_a_word),
 		cmocka_unit_test(the_examples_do_what_they_say),
+		cmocka_unit_test(
+		the_example_of_parents_sends_flows_where_it_says),
 		cmocka_unit_test(each_policy_in_the_manual_compiles),
 		cmocka_unit_test(the_manual_lists_the_protocols_and_no_others),
 		cmocka_unit_test(the_manual_has_the_limits),
