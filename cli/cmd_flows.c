@@ -18,6 +18,7 @@
 #include "audit/query.h"
 #include "base/fd.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/cmd.h"
@@ -25,12 +26,15 @@
 #include "cli/run_state.h"
 #include "cli/text.h"
 
-enum { ID_HELP = 1, ID_RUN, ID_DENIED, ID_DNS };
+#define LINE_BYTES	(16u << 10)	/* of a row in JSON */
+
+enum { ID_HELP = 1, ID_RUN, ID_DENIED, ID_DNS, ID_JSON };
 
 static const struct opt flows_opts[] = {
 	{ ID_RUN, "run", 'r', OPT_NEEDED, "ID", "a run of yours, by its id" },
 	{ ID_DENIED, "denied", 0, OPT_NONE, NULL, "only what was, or would have been, refused" },
 	{ ID_DNS, "dns", 0, OPT_NONE, NULL, "DNS questions too" },
+	{ ID_JSON, "json", 0, OPT_NONE, NULL, "one JSON object a line of the table" },
 	{ ID_HELP, "help", 'h', OPT_NONE, NULL, "this text" },
 };
 
@@ -43,7 +47,7 @@ struct closed {
 
 struct flows {
 	const char *run;
-	bool help, denied, dns;
+	bool help, denied, dns, json;
 	struct hash_table closed;
 	int err;
 	uint64_t rows;
@@ -57,6 +61,7 @@ static const char *flows_set(void *arg, int id, const char *value)
 	case ID_RUN: f->run = value; break;
 	case ID_DENIED: f->denied = true; break;
 	case ID_DNS: f->dns = true; break;
+	case ID_JSON: f->json = true; break;
 	case ID_HELP: f->help = true; break;
 	default: break;
 	}
@@ -74,7 +79,8 @@ static void flows_usage(void)
 	     "  penstock flows --denied audit.jsonl\n\n"
 	     "A line tells where another policy came into force.\n\n"
 	     "Exit status: 0, or 2 when the record cannot be read or holds lines\n"
-	     "that are none.  The record itself is JSON lines: penstock-audit(5).\n\n"
+	     "that are none.  The record itself is JSON lines: penstock-audit(5);\n"
+	     "--json has what is shown here, a flow and its end in one object.\n\n"
 	     "Usage: penstock flows [OPTION...] --run ID | FILE\n");
 	opts_usage(&flows_table);
 }
@@ -202,15 +208,75 @@ static void print_policy(struct flows *f, const struct query_flow *r)
 		       r->flows_ended);
 }
 
+static void json_opt(struct json *j, const char *key, const char *text)
+{
+	if (text && text[0])
+		json_cstr(j, key, text);
+}
+
+static void json_row(struct json *j, const struct query_flow *r,
+		     const struct closed *c)
+{
+	bool policy = strncmp(r->event, "policy_", 7) == 0;
+
+	json_cstr(j, "ts", r->ts);
+	json_cstr(j, "ev", r->event);
+	json_opt(j, "id", r->id);
+	json_opt(j, "act", r->act);
+	json_opt(j, "host", r->host);
+	json_opt(j, "asked", r->asked);
+	json_opt(j, "address", r->dst_ip);
+	if (r->port)
+		json_uint(j, "port", r->port);
+	json_opt(j, "via", r->via);
+	json_opt(j, "rule", r->rule);
+	json_opt(j, "reason", r->reason);
+	if (c) {
+		json_opt(j, "end", c->end);
+		json_uint(j, "bytes_up", c->up);
+		json_uint(j, "bytes_down", c->down);
+	}
+	if (r->count > 1 || r->again)
+		json_uint(j, "count", r->count);
+	if (!policy)
+		return;
+	json_opt(j, "policy", r->policy);
+	json_opt(j, "error", r->error);
+	json_uint(j, "generation", r->generation);
+	json_uint(j, "flows_kept", r->flows_kept);
+	json_uint(j, "flows_ended", r->flows_ended);
+}
+
+static bool print_json(struct flows *f, const struct query_flow *r)
+{
+	CLEANUP(buf_done) struct buf out = BUF_INIT(LINE_BYTES);
+	const struct closed *c = strcmp(r->event, "flow_open") == 0 ?
+				 find_closed(f, r->id) : NULL;
+	struct json j;
+
+	json_begin(&j, &out);
+	json_object_begin(&j, NULL);
+	json_row(&j, r, c);
+	json_object_end(&j);
+	f->err = json_end(&j) ? -ENOSPC : buf_add_char(&out, '\n');
+	if (!f->err)
+		text_put(&out);
+	f->rows++;
+	return !f->err;
+}
+
 static bool print_flow(void *arg, const struct query_flow *r)
 {
 	struct flows *f = arg;
 	const struct closed *c = NULL;
+	bool policy = strncmp(r->event, "policy_", 7) == 0 && !f->denied;
 	char when[9], host[TEXT_ENDPOINT], down[TEXT_SIZE] = "-";
 	char up[TEXT_SIZE] = "-";
 	const char *end = r->reason, *address = r->dst_ip;
 
-	if (strncmp(r->event, "policy_", 7) == 0 && !f->denied)
+	if (f->json)
+		return (!policy && !is_shown(f, r)) || print_json(f, r);
+	if (policy)
 		print_policy(f, r);
 	if (!is_shown(f, r))
 		return true;
@@ -255,11 +321,13 @@ static int show(struct flows *f, const char *path)
 		e = -errno;
 	if (!e)
 		e = query_each(fd, print_flow, f, &bad);
+	if (!e)
+		e = f->err;
 	if (e) {
 		say("cannot read %s: %s", path, strerror(-e));
 		return EXIT_USAGE;
 	}
-	if (f->rows == 0)
+	if (f->rows == 0 && !f->json)
 		puts(f->denied ? "nothing was refused" :
 		     "no flow is in this record");
 	if (bad) {

@@ -271,7 +271,16 @@ static int answer_line(const struct ruleset *rs, const struct dns_ask *ask,
 	return e ? e : buf_add_char(out, '\n');
 }
 
-#define UNKNOWN_MAX	3
+#define UNKNOWN_MAX	4
+
+/* Through which proxy the name's flows go, as the policy says; or NULL. */
+static const char *parent_of(const struct dns_told *t)
+{
+	const char *parent = t->j.verdict.parent;
+
+	return t->by == DNS_JUDGE_WORLD && parent &&
+	       strcmp(parent, RULES_PARENT_NONE) != 0 ? parent : NULL;
+}
 
 /* What only the world, the machine or a run can say. */
 static size_t unknown(const struct ruleset *rs, const struct dns_ask *ask,
@@ -284,6 +293,10 @@ static size_t unknown(const struct ruleset *rs, const struct dns_ask *ask,
 			   "which name";
 	if (t->by != DNS_JUDGE_WORLD)
 		return n;
+	if (parent_of(t) && is_address_type(ask->q.type))
+		ret[n++] = "whether anybody is asked here: a parent with "
+			   "'resolve = parent' looks names up itself, and the "
+			   "answer is given at once";
 	ret[n++] = "whether the name exists, and what it has";
 	if (is_address_type(ask->q.type))
 		ret[n++] = "whether one of its addresses passes: each is "
@@ -486,6 +499,8 @@ static int rows(const struct ruleset *rs, const struct dns_ask *ask,
 			       "alone" : "nobody");
 	if (!e)
 		e = rule_line(rs, t, out);
+	if (!e && parent_of(t))
+		e = buf_printf(out, "  parent    %s\n", parent_of(t));
 	for (size_t i = 0; i < n && !e; i++)
 		e = buf_printf(out, "  %-8s  %s\n", i ? "" : "unknown", open[i]);
 	return e;
@@ -569,6 +584,8 @@ void dns_told_json(const struct ruleset *rs, const struct dns_ask *ask,
 	json_bool(j, "asks", t->by == DNS_JUDGE_WORLD);
 	reply_json(t, j);
 	policy_rule_json(rs, t->j.verdict.rule_number, j);
+	if (parent_of(t))
+		json_cstr(j, "parent", parent_of(t));
 	unknown_json(rs, ask, t, j);
 	if (is_to_explain(t)) {
 		json_cstr(j, "why", why_words(t));

@@ -31,6 +31,12 @@ expires = 2020-01-01
 hosts = 8.48.175.192.in-addr.arpa
 types = PTR
 reason = whose it is
+[allow sent]
+hosts = sent.example.org
+parent = corp
+[allow straight]
+hosts = straight.example.org
+parent = none
 """
 
 
@@ -59,6 +65,9 @@ TABLE = [
     (["worse.example.com"], 1, {
         "verdict": "deny", "reason": "host_denied", "by": "policy",
         "rcode": "NXDOMAIN", "ede": 15}),
+    (["sent.example.org"], 0, {"by": "world", "parent": "corp"}),
+    (["sent.example.org", "TXT"], 1, {"by": "type_off", "parent": None}),
+    (["straight.example.org"], 0, {"by": "world", "parent": None}),
     (["old.example.net"], 1, {"reason": "rule_expired", "by": "policy"}),
     (["www.example.com", "MX"], 1, {
         "reason": "type_not_allowed", "by": "type_off", "rcode": "NOERROR",
@@ -143,6 +152,9 @@ def words(path):
                 "  name      a?b.example\n",
                 "  odd       the byte 0x1b, a control character\n"]),
             (["a b.example"], 1, ["  odd       a blank\n"]),
+            (["sent.example.org"], 0, [
+                "  parent    corp\n",
+                "  unknown   whether anybody is asked here: a parent with "]),
             (["b@a.example"], 1, ["  odd       '@'\n"]),
             (["w\u00eb.example"], 1, ["the byte 0xc3, of a letter"]),
             (["https://a.example/"], 1, ["  needed    the name alone; "]),

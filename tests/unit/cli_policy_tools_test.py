@@ -413,6 +413,28 @@ def learn(r):
     r.same("flows has the request that failed before it had a flow",
            [line.split()[-1] for line in done.stdout.splitlines()
             if "d.example.com:443" in line], ["dns_nxdomain"])
+    table = done.stdout.splitlines()[1:]
+    done = subprocess.run([PROGRAM, "flows", "--json", "audit.jsonl"],
+                          capture_output=True, text=True, check=False)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    r.same("flows --json has what the table has",
+           [(row["act"], row["port"]) for row in rows],
+           [(line.split()[1], int(line.split()[2].rpartition(":")[2]))
+            for line in table])
+    with open("one.jsonl", "w", encoding="ascii") as out:
+        for event, more in (("flow_open", {"host": "a.example.com"}),
+                            ("flow_close", {"reason": "client_closed",
+                                            "bytes_up": 7, "bytes_down": 9})):
+            out.write(json.dumps(
+                {"v": 1, "ts": "2026-01-01T00:00:00.000000Z", "act": "allow",
+                 "ev": event, "id": "one", "run": "7f3a91", "dst_port": 443,
+                 **more}) + "\n")
+    done = subprocess.run([PROGRAM, "flows", "--json", "one.jsonl"],
+                          capture_output=True, text=True, check=False)
+    r.same("and a flow's end in the same object", json.loads(done.stdout),
+           {"ts": "2026-01-01T00:00:00.000000Z", "ev": "flow_open",
+            "id": "one", "act": "allow", "host": "a.example.com", "port": 443,
+            "end": "client_closed", "bytes_up": 7, "bytes_down": 9})
     done = penstock("learn", "--refused", "--name", "r1", "audit.jsonl")
     with open("learnt.ini", "w", encoding="ascii") as out:
         out.write(done.stdout)
