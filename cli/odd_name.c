@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * odd_name.c - host names that no person would write into a policy
+ * odd_name.c - host names that are not worth writing into a policy
  *
  * Data leaves in names: each lookup carries some of it as a label, below a
  * domain whose servers are the attacker's.  Such names were refused, and a
@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "rules/host_name.h"
+#include "rules/rules_target.h"
 
 #define LABEL_LONG	40	/* people's labels are shorter */
 #define TURNS_LABEL	12	/* from this length on the turns count ... */
@@ -99,4 +101,33 @@ bool odd_siblings(const struct query_summary *q, const struct query_row *row)
 			return true;
 	}
 	return false;
+}
+
+static bool is_below(struct str name, struct str top)
+{
+	return str_eq(name, top) ||
+	       (name.n > top.n && str_ends(name, top) &&
+		name.p[name.n - top.n - 1] == '.');
+}
+
+bool vain_name(const char *host)
+{
+	/* ICANN's for private use (metadata.google.internal among them), RFC
+	 * 8375, Google's other one, and the reverse trees, which are closed. */
+	static const char *const tops[] = {
+		"internal", "home.arpa", "metadata.goog", "in-addr.arpa",
+		"ip6.arpa",
+	};
+	struct rules_target t;
+	const char *why;
+	struct str name;
+
+	if (rules_target_parse(str_from(host), &t, &why) || t.host.n == 0 ||
+	    rules_target_fault(&t))
+		return true;
+	name = host_name_str(&t.host);
+	for (size_t i = 0; i < ARRAY_SIZE(tops); i++)
+		if (is_below(name, str_from(tops[i])))
+			return true;
+	return host_name_is_local(name);
 }

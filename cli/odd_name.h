@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * odd_name.h - host names that no person would write into a policy
+ * odd_name.h - host names that are not worth writing into a policy
  */
 #ifndef CLI_ODD_NAME_H
 #define CLI_ODD_NAME_H
@@ -23,5 +23,14 @@ bool odd_name(const char *host);
 
 /* Is the refused @row one of many names directly below the same parent? */
 bool odd_siblings(const struct query_summary *q, const struct query_row *row);
+
+/**
+ * vain_name() - Would a rule with @host alone open nothing, or never be taken?
+ *
+ * What is never looked up or never leaves (localhost, .local, .invalid), what
+ * networks have for themselves (.internal, home.arpa), whose addresses are of
+ * closed classes, the reverse trees, and what no rule may name.
+ */
+bool vain_name(const char *host);
 
 #endif /* CLI_ODD_NAME_H */

@@ -135,9 +135,26 @@ static const char *to_allow(size_t lines)
 	return lines ? "            " : "  to allow  ";
 }
 
-/* The names to paste behind "penstock run"; @ret_odd: those left out. */
+/* One of the names that are left out, of each kind; or NULL. */
+struct left_out {
+	const char *odd, *vain;
+};
+
+static bool leave_out(const struct query_summary *q, const struct query_row *r,
+		      struct left_out *ret)
+{
+	const char **kind = vain_name(r->host) ? &ret->vain :
+			    odd_name(r->host) || odd_siblings(q, r) ?
+			    &ret->odd : NULL;
+
+	if (kind && !*kind)
+		*kind = r->host;
+	return kind;
+}
+
+/* The names to paste behind "penstock run". */
 static int text_proposals(struct buf *out, const struct query_summary *q,
-			  size_t *ret_shown, const char **ret_odd)
+			  size_t *ret_shown, struct left_out *ret_left)
 {
 	size_t shown = 0;
 	int err = 0;
@@ -149,10 +166,8 @@ static int text_proposals(struct buf *out, const struct query_summary *q,
 		if (!r->refused || !can_be_allowed(r) || shown == ROWS_SHOWN ||
 		    said_before(q, i, web))
 			continue;
-		if (odd_name(r->host) || odd_siblings(q, r)) {
-			*ret_odd = *ret_odd ? *ret_odd : r->host;
+		if (leave_out(q, r, ret_left))
 			continue;
-		}
 		err = buf_printf(out, "%s--allow %s", shown ? " " : to_allow(0),
 				 r->host);
 		if (!err && !web)
@@ -166,9 +181,9 @@ static int text_proposals(struct buf *out, const struct query_summary *q,
 static int text_to_allow(struct buf *out, const struct summary *s)
 {
 	const struct query_summary *q = s->flows;
-	const char *odd = NULL;
+	struct left_out left = { NULL, NULL };
 	size_t lines = 0;
-	int err = text_proposals(out, q, &lines, &odd);
+	int err = text_proposals(out, q, &lines, &left);
 
 	if (!err && lines && s->has_file)
 		err = buf_printf(out, "%s(beside --policy only where its file "
@@ -178,10 +193,14 @@ static int text_to_allow(struct buf *out, const struct summary *s)
 		err = buf_printf(out, "%s(not beside --policy-name: a rule in "
 				 "the service's policy does it)\n",
 				 to_allow(lines++));
-	if (!err && odd)
+	if (!err && left.odd)
 		err = buf_printf(out, "%s(not names like %s, which look "
 				 "generated: data can leave in a name)\n",
-				 to_allow(lines++), odd);
+				 to_allow(lines++), left.odd);
+	if (!err && left.vain)
+		err = buf_printf(out, "%s(not %s and its like: --allow opens "
+				 "names of the Internet only)\n",
+				 to_allow(lines++), left.vain);
 	if (!err && has_address_class(q))
 		err = buf_printf(out, "%s(address classes are never opened by "
 				 "--allow: see 'addresses' in penstock.ini(5))\n",

@@ -286,6 +286,58 @@ static struct query_row rows[] = {
 	  WORD("tcp"), 2, 0, 0 },
 };
 
+/* What --allow could not open is never proposed, whatever was refused. */
+static void the_summary_proposes_nothing_in_vain(void **state)
+{
+	static const char *const vain[] = {
+		"localhost", "db.localhost", "printer.local", "x.invalid",
+		"metadata.google.internal", "metadata.goog",
+		"vault.corp.internal", "nas.home.arpa", "hidden.onion",
+		"1.2.0.192.in-addr.arpa", "1.ip6.arpa", "not a name", "co.uk",
+		"a..b", "127.0.0.1", "::1",
+	};
+	static const char *const fine[] = {
+		"example.com", "internal.example.com", "localhost.example.com",
+		"home.example.org", "metadata.example.net",
+	};
+	const struct launch_result result = { .audit_ok = true };
+	struct query_row row[] = {
+		{ WORD("localhost"), 8080, true, false,
+		  WORD("host_not_allowed"), WORD("tcp"), 2, 0, 0 },
+		{ WORD("metadata.google.internal"), 80, true, false,
+		  WORD("host_not_allowed"), WORD("tcp"), 1, 0, 0 },
+		{ WORD("web.example.com"), 443, true, false,
+		  WORD("host_not_allowed"), WORD("tcp"), 1, 0, 0 },
+	};
+	struct query_summary flows = { .row = row, .n = ARRAY_SIZE(row) };
+	const struct summary s = {
+		.run = "7f3a91", .result = &result, .flows = &flows,
+		.records = "/x/audit.jsonl",
+	};
+	CLEANUP(buf_done) struct buf out = BUF_INIT(SUMMARY_MAX);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(vain); i++)
+		if (!vain_name(vain[i]))
+			fail_msg("proposed: %s", vain[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(fine); i++)
+		if (vain_name(fine[i]))
+			fail_msg("not proposed: %s", fine[i]);
+	assert_int_equal(summary_text(&s, &out), 0);
+	assert_non_null(strstr(buf_cstr(&out), "refused   localhost:8080"));
+	assert_non_null(strstr(buf_cstr(&out),
+		"  to allow  --allow web.example.com\n"
+		"            (not localhost and its like: --allow opens names "
+		"of the Internet only)\n"));
+	assert_null(strstr(buf_cstr(&out), "--allow localhost"));
+	/* Where there is nothing else, no command is shown at all. */
+	flows.n = 2;
+	buf_consume(&out, out.n);
+	assert_int_equal(summary_text(&s, &out), 0);
+	assert_non_null(strstr(buf_cstr(&out), "  to allow  (not localhost"));
+	assert_null(strstr(buf_cstr(&out), "--allow m"));
+}
+
 static void the_summary_says_what_to_allow_and_what_never(void **state)
 {
 	const struct launch_result result = { .exit_code = 4, .audit_ok = true };
@@ -486,6 +538,7 @@ int main(void)
 		cmocka_unit_test(socks_is_named_only_where_it_is_asked_for),
 		cmocka_unit_test(what_leads_to_the_host_is_left_out),
 		cmocka_unit_test(sizes_read_as_people_say_them),
+		cmocka_unit_test(the_summary_proposes_nothing_in_vain),
 		cmocka_unit_test(the_summary_says_what_to_allow_and_what_never),
 		cmocka_unit_test(names_that_nobody_would_write_are_odd),
 		cmocka_unit_test(generated_names_are_not_proposed),
