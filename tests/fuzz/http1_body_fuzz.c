@@ -69,11 +69,37 @@ static void compare(struct str in, bool from_origin, enum http1_framing as)
 	buf_done(&cut.out);
 }
 
+/* A body that ends with its stream is given chunks, and is the same in them. */
+static void compare_made(struct str in, size_t step)
+{
+	const struct http1_head close = { .framing = HTTP1_UNTIL_CLOSE };
+	const struct http1_head chunked = { .framing = HTTP1_CHUNKED };
+	struct buf made = BUF_INIT(OUT_MAX), again = BUF_INIT(OUT_MAX);
+	struct http1_body b;
+	size_t used;
+
+	http1_body_init(&b, &close, true);
+	for (size_t at = 0; at < in.n; at += used) {
+		struct str part = str_make(in.p + at, MIN(step, in.n - at));
+
+		REQUIRE(rewrite_body(&b, part, HTTP1_CHUNKED, &made, OUT_MAX,
+				     &used) == HTTP1_MORE && used == part.n);
+	}
+	REQUIRE(rewrite_body_end(&b, HTTP1_CHUNKED, &made) == 0);
+	http1_body_init(&b, &chunked, false);
+	REQUIRE(rewrite_body(&b, buf_str(&made), HTTP1_UNTIL_CLOSE, &again,
+			     OUT_MAX, &used) == HTTP1_DONE && used == made.n);
+	REQUIRE(str_eq(buf_str(&again), in));
+	buf_done(&made);
+	buf_done(&again);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	if (n == 0 || n > OUT_MAX / 4)
 		return 0;
 	compare(str_make(data + 1, n - 1), data[0] & 1,
 		data[0] & 2 ? HTTP1_UNTIL_CLOSE : HTTP1_CHUNKED);
+	compare_made(str_make(data + 1, n - 1), 16u + data[0]);
 	return 0;
 }
