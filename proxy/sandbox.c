@@ -443,8 +443,9 @@ void sandbox_on_full(struct sandbox *s)
 	int64_t now = clock_mono_ms();
 
 	s->full_more++;
-	s->full_why = s->nconns >= s->conns_max ? REASON_CONNECTIONS_EXCEEDED
-						: REASON_MEMORY_EXCEEDED;
+	s->full_why = s->nlean >= SANDBOX_REFUSED_MAX ?
+			      REASON_MEMORY_EXCEEDED :
+			      REASON_CONNECTIONS_EXCEEDED;
 	if (s->full_until_ms && now < s->full_until_ms)
 		return;
 	s->full_until_ms = now + SANDBOX_FULL_MS;
