@@ -26,6 +26,8 @@ static void pots_sub(struct mem_pot *pot, const struct mem_pot *end, size_t n)
 static enum reason reason_of(const struct mem_account *a,
 			     const struct mem_pot *pot)
 {
+	if (pot->why != REASON_ALLOWED)
+		return pot->why;
 	return pot == a->pot ? REASON_MEMORY_EXCEEDED : REASON_OVERLOADED;
 }
 

@@ -29,6 +29,7 @@
 /* Zeroed: without a limit, and part of nothing. */
 struct mem_pot {
 	struct mem_pot *whole;	/* that it is part of, outlives it; or NULL */
+	enum reason why;	/* at its limit; ALLOWED: the ordinary ones */
 	atomic_size_t limit;	/* 0: none */
 	atomic_size_t used;	/* got by its accounts, in grains */
 };
@@ -55,7 +56,7 @@ void mem_account_put(struct mem_account *a);
  * mem_account_why() - May something new be held?
  *
  * Return: ALLOWED; MEMORY_EXCEEDED: the account's own pot is at its limit;
- * OVERLOADED: one that it is part of is
+ * OVERLOADED: one that it is part of is; or what that pot has for it
  */
 enum reason mem_account_why(struct mem_account *a);
 

@@ -325,6 +325,10 @@ static const struct reason_info reasons[] = {
 		"connection_limit_reached", SOCKS_FAILURE, EDE_PROHIBITED,
 		"this client asks more DNS questions in a second than one "
 		"may" },
+	[REASON_USER_EXCEEDED] = {
+		"user_exceeded", REASON_LIMIT, 429,
+		"connection_limit_reached", SOCKS_FAILURE, EDE_OTHER,
+		"all sandboxes of this user hold as much as they may" },
 	[REASON_DNS_NXDOMAIN] = {
 		"dns_nxdomain", REASON_NETWORK, 502,
 		"dns_error", SOCKS_HOST_UNREACH, EDE_OTHER,

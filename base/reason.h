@@ -98,6 +98,7 @@ enum reason {
 	REASON_CLIENT_CONNECTIONS_EXCEEDED,	/* of one client of a listener */
 	REASON_CLIENT_RATE_EXCEEDED,	/* the same: new ones in a second */
 	REASON_CLIENT_QUERIES_EXCEEDED,	/* the same: DNS questions */
+	REASON_USER_EXCEEDED,		/* all runs of one user */
 	/* the network */
 	REASON_DNS_NXDOMAIN,
 	REASON_DNS_NO_ADDRESS,

@@ -88,6 +88,7 @@ struct config {
 	struct config_who bring;	/* may bring a policy */
 	struct config_who name;		/* may name one of the service's own */
 	char *policies;			/* its directory, or NULL */
+	unsigned runs_per_uid;		/* 0: PLUG_RUNS_PER_UID */
 	/* [dns] */
 	struct resolver_servers dns;	/* none: as resolv_conf says */
 	char *tls_ca;			/* NULL: the system's certificates */
@@ -100,6 +101,8 @@ struct config {
 	unsigned connections;		/* of all runs together; 0: any */
 	unsigned reserve;		/* descriptors; 0: ISOLATE_RESERVE */
 	size_t memory;			/* bytes, the same; 0: any */
+	unsigned connections_per_uid;	/* of a user's; 0: half of the above */
+	size_t memory_per_uid;
 };
 
 /* @place: line 0: of the whole file; column 0: of the whole line. */

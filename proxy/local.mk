@@ -42,6 +42,7 @@ noinst_LIBRARIES += %D%/libproxy.a
 	%D%/notify.c %D%/notify.h \
 	%D%/opts.c %D%/opts.h \
 	%D%/plug.c %D%/plug.h %D%/plug_own.h %D%/plug_listen.c %D%/plug_roles.c %D%/plug_swap.c \
+	%D%/plug_users.c %D%/plug_users.h \
 	%D%/plug_peer.c %D%/plug_peer.h \
 	%D%/plug_check.c %D%/plug_check.h \
 	%D%/marker.c %D%/marker.h %D%/marks.c %D%/marks.h \

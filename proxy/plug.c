@@ -117,6 +117,7 @@ void plug_conn_free(struct plug_conn *c)
 	if (c->sink)
 		audit_sink_free(c->sink);
 	list_del(&c->node);
+	plug_user_leave(c->user);
 	mem_free(c);
 	p->nconns--;
 	if (p->nconns == 0 && p->config.on_idle)
@@ -409,6 +410,9 @@ static int plug_conn_open(struct plug_conn *c, struct plug_why *why)
 	sandbox_policy_label(c->config.rules, label);
 	err = plug_conn_open_sink(c, label, why);
 	if (err == 0)
+		err = plug_user_quota(c->user, c->config.rules,
+				      &c->config.quota, why);
+	if (err == 0)
 		err = plug_conn_record_start(c, why);
 	return err;
 }
@@ -616,7 +620,9 @@ int plug_attach(struct plug *p, int fd)
 		plug_conn_free(c);
 		return err;
 	}
-	if (plug_peer_init(&p->config, fd, &c->peer, &why) < 0)
+	if (plug_peer_init(&p->config, fd, &c->peer, &why) < 0 ||
+	    plug_user_enter(&p->users, &p->config, c->peer.uid, &c->user,
+			    &why) < 0)
 		plug_conn_refuse(c, &why);
 	return 0;
 }
@@ -633,6 +639,7 @@ int plug_new(const struct plug_config *config, struct plug **ret)
 	p->config = *config;
 	p->listen_fd = -1;
 	p->uid = geteuid();
+	list_init(&p->users);
 	list_init(&p->conns);
 	p->load = mem_new_array(config->nworkers, sizeof(p->load[0]));
 	if (p->load)

@@ -25,6 +25,7 @@
 #include "proxy/plug.h"
 #include "proxy/plug_check.h"
 #include "proxy/plug_peer.h"
+#include "proxy/plug_users.h"
 #include "proxy/sandbox.h"
 
 struct audit_sink;
@@ -48,6 +49,7 @@ struct plug {
 	struct mailbox *mailbox;
 	struct list conns;
 	size_t nconns;
+	struct list users;		/* struct plug_user.node */
 	int listen_fd;
 	struct event *accepting, *backoff;
 	size_t *load;			/* sandboxes of each worker */
@@ -63,6 +65,7 @@ struct plug_conn {
 	bool peer_gone, end_asked;
 	enum reason why;		/* of the end */
 	struct plug_peer peer;
+	struct plug_user *user;		/* whose it is; NULL: not bounded */
 	struct event *read, *timer;
 	/* from COMPILING, or PLACING, on */
 	struct mail mail;

@@ -225,16 +225,35 @@ static void count_down(atomic_uint *count)
 	REQUIRE(before > 0);
 }
 
+/* Of @w and what it is part of, up to @end, exclusive. */
+static void wholes_leave(struct quota_whole *w, const struct quota_whole *end)
+{
+	for (; w != end; w = w->whole)
+		count_down(&w->connections);
+}
+
+static enum reason wholes_enter(struct quota_whole *first)
+{
+	for (struct quota_whole *w = first; w; w = w->whole) {
+		if (count_up(&w->connections, w->max ? w->max : UINT32_MAX))
+			continue;
+		wholes_leave(first, w);
+		return w->why != REASON_ALLOWED ? w->why : REASON_OVERLOADED;
+	}
+	return REASON_ALLOWED;
+}
+
 enum reason quota_enter(struct quota *q, int64_t now_ms)
 {
 	struct quota_own *o = own(q);
-	struct quota_whole *w = o->whole;
+	enum reason why;
 
 	if (!count_up(&o->connections, GET(&o->connections_max)))
 		return REASON_CONNECTIONS_EXCEEDED;
-	if (w && !count_up(&w->connections, w->max ? w->max : UINT32_MAX)) {
+	why = wholes_enter(o->whole);
+	if (why != REASON_ALLOWED) {
 		count_down(&o->connections);
-		return REASON_OVERLOADED;
+		return why;
 	}
 	if (rate_take(&o->new_connections, 1, now_ms * 1000) == 1)
 		return REASON_ALLOWED;
@@ -247,8 +266,7 @@ void quota_leave(struct quota *q)
 	struct quota_own *o = own(q);
 
 	count_down(&o->connections);
-	if (o->whole)
-		count_down(&o->whole->connections);
+	wholes_leave(o->whole, NULL);
 }
 
 unsigned quota_connections(const struct quota *q)

@@ -39,8 +39,10 @@ enum quota_way { QUOTA_UP, QUOTA_DOWN, QUOTA_WAYS };
 
 struct quota_rule;
 
-/* What all may hold together, over all runs; 0: no limit. */
+/* What many runs may hold together, all or those of a user; 0: no limit. */
 struct quota_whole {
+	struct quota_whole *whole;	/* that it is part of; or NULL */
+	enum reason why;		/* at its limit; ALLOWED: OVERLOADED */
 	uint32_t max;			/* before the first run, then constant */
 	atomic_uint connections;
 	struct mem_pot memory;
@@ -72,7 +74,8 @@ void quota_set_rules(struct quota *q, const struct ruleset *rules);
  * quota_enter() - May there be one connection more?
  *
  * Return: ALLOWED, and it counts until quota_leave(); CONNECTIONS_EXCEEDED,
- * CONNECTION_RATE_EXCEEDED, or OVERLOADED for all runs together
+ * CONNECTION_RATE_EXCEEDED, or OVERLOADED for all runs together, or what the
+ * whole has for it that is at its limit
  */
 enum reason quota_enter(struct quota *q, int64_t now_ms);
 void quota_leave(struct quota *q);

@@ -78,7 +78,7 @@ static void every_key_is_taken(void **state)
 		"allow_policy_uid = 3000\nallow_named_group = 50\n"
 		"policies = /etc/penstock/policies\n"
 		"[limits]\nconnections = 9000\ndescriptors_reserve = 16\n"
-		"memory = 4G\n";
+		"memory = 4G\nmemory_per_uid = 1G\nconnections_per_uid = 7\n";
 	struct said said = { 0, "" };
 	const gid_t in[] = { 7, 50 };
 	struct config c;
@@ -92,6 +92,8 @@ static void every_key_is_taken(void **state)
 	assert_int_equal(c.drain_s, 0);
 	assert_int_equal(c.connections, 9000);
 	assert_int_equal(c.memory, (size_t)4 << 30);
+	assert_int_equal(c.memory_per_uid, (size_t)1 << 30);
+	assert_int_equal(c.connections_per_uid, 7);
 	assert_int_equal(c.reserve, 16);
 	assert_int_equal(c.log_level, LOG_DEBUG);
 	assert_int_equal(c.mark, 42);

@@ -9,7 +9,8 @@ PROXY_TEST_LIBS = tests/unit/libpluglab.a tests/unit/libproxylab.a proxy/libprox
 PROXY_TESTS = %D%/compiler_test %D%/policies_test %D%/broker_test %D%/config_test %D%/host_addrs_test \
 	%D%/host_sock_test %D%/isolate_test %D%/listener_test %D%/nflog_test \
 	%D%/own_doors_test %D%/strangers_test %D%/client_table_test \
-	%D%/plug_check_test %D%/plug_test %D%/worker_test
+	%D%/plug_check_test %D%/plug_test \
+	%D%/plug_users_test %D%/worker_test
 check_PROGRAMS += $(PROXY_TESTS)
 check_LIBRARIES += %D%/libpluglab.a
 %C%_libpluglab_a_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
@@ -48,6 +49,9 @@ EXTRA_DIST += %D%/penstockd_test.py
 %C%_plug_test_SOURCES = %D%/plug_test.c
 %C%_plug_test_CPPFLAGS = $(PROXY_TEST_CPPFLAGS)
 %C%_plug_test_LDADD = $(PROXY_TEST_LIBS)
+%C%_plug_users_test_SOURCES = %D%/plug_users_test.c
+%C%_plug_users_test_CPPFLAGS = $(PROXY_TEST_CPPFLAGS)
+%C%_plug_users_test_LDADD = $(PROXY_TEST_LIBS)
 %C%_policies_test_SOURCES = %D%/policies_test.c
 %C%_policies_test_CPPFLAGS = $(PROXY_TEST_CPPFLAGS)
 %C%_policies_test_LDADD = $(PROXY_TEST_LIBS)

@@ -116,6 +116,35 @@ static void all_runs_together_have_a_bound_of_their_own(void **state)
 	quota_unref(q[1]);
 }
 
+/* Of two users, one cannot take what is for both. */
+static void the_runs_of_one_user_have_a_part_of_the_whole(void **state)
+{
+	struct quota_whole whole = { .max = 3 };
+	struct quota_whole user[2] = {
+		{ .whole = &whole, .max = 2, .why = REASON_USER_EXCEEDED },
+		{ .whole = &whole, .max = 2, .why = REASON_USER_EXCEEDED },
+	};
+	struct quota *q[3] = { NULL, NULL, NULL };
+
+	(void)state;
+	rules_unref(rules);
+	rules = compile_good(RULE);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(quota_new(rules, &user[i / 2], &q[i]), 0);
+	assert_int_equal(quota_enter(q[0], 0), REASON_ALLOWED);
+	assert_int_equal(quota_enter(q[1], 0), REASON_ALLOWED);
+	assert_int_equal(quota_enter(q[0], 0), REASON_USER_EXCEEDED);
+	assert_int_equal(quota_enter(q[2], 0), REASON_ALLOWED);
+	assert_int_equal(quota_enter(q[2], 0), REASON_OVERLOADED);
+	/* What the whole refused holds nothing of the user's. */
+	assert_int_equal(user[1].connections, 1);
+	for (size_t i = 0; i < 3; i++) {
+		quota_leave(q[i]);
+		quota_unref(q[i]);
+	}
+	assert_int_equal(whole.connections, 0);
+}
+
 static void new_connections_come_at_a_rate(void **state)
 {
 	struct quota *q = make(RULE "[limits]\nnew_connections = 3\n");
@@ -432,6 +461,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(connections_are_counted_and_let_go),
 		cmocka_unit_test(all_runs_together_have_a_bound_of_their_own),
+		cmocka_unit_test(the_runs_of_one_user_have_a_part_of_the_whole),
 		cmocka_unit_test(new_connections_come_at_a_rate),
 		cmocka_unit_test(nothing_said_is_no_limit_and_counts),
 		cmocka_unit_test(a_budget_is_exact_and_of_its_direction),
