@@ -127,6 +127,30 @@ static bool sandbox_resolves_elsewhere(void *arg, const struct ruleset *rules,
 	return parents_resolve(w->parents, rules, name, clock_wall_s());
 }
 
+static void sandbox_dns_turn(void *arg)
+{
+	struct sandbox *s = arg;
+
+	dns_door_turn(s->dns);
+}
+
+static void sandbox_on_dns_due(void *arg)
+{
+	struct sandbox *s = arg;
+
+	sched_run(&s->turn, &s->dns_turn);
+}
+
+static bool sandbox_spend_dns(void *arg, unsigned questions)
+{
+	struct sandbox *s = arg;
+
+	if (questions)
+		sched_spend(&s->turn,
+			    (int64_t)questions * SCHED_COST_QUESTION);
+	return sched_has_credit(&s->turn);
+}
+
 static int sandbox_open_dns(struct sandbox *s, struct sandbox_config *config)
 {
 	int udp[SANDBOX_FDS_MAX], tcp[SANDBOX_FDS_MAX];
@@ -153,6 +177,8 @@ static int sandbox_open_dns(struct sandbox *s, struct sandbox_config *config)
 		.clients = s->clients,
 		.on_stranger = sandbox_on_dns_stranger,
 		.share = s->shares ? sandbox_share_question : NULL,
+		.due = sandbox_on_dns_due,
+		.spend = sandbox_spend_dns,
 		.arg = s,
 	};
 
@@ -308,6 +334,7 @@ static void sandbox_init(struct sandbox *s, struct worker *w,
 	list_init(&s->conns);
 	list_init(&s->pool);
 	sched_queue_init(&s->turn, w->sched);
+	sched_work_init(&s->dns_turn, sandbox_dns_turn, s);
 	list_init(&s->listeners);
 	sandbox_name(s->run, sizeof(s->run), config->run);
 	sandbox_name(s->label, sizeof(s->label), config->label);
@@ -317,6 +344,8 @@ static void sandbox_init(struct sandbox *s, struct worker *w,
 static void sandbox_close_doors(struct sandbox *s)
 {
 	listener_free_all(s);
+	if (s->dns)
+		sched_cancel(&s->dns_turn);
 	dns_door_free(s->dns);
 	s->dns = NULL;
 	strangers_free(s->strangers);

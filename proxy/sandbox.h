@@ -62,6 +62,7 @@ struct sandbox {
 	int64_t expires;		/* when the next one does, by the wall clock */
 	int diag_fd;			/* NETLINK_SOCK_DIAG born inside, or -1 */
 	struct sched_queue turn;	/* its share of the worker */
+	struct sched_work dns_turn;	/* of which its DNS has a part */
 	struct list conns;		/* struct conn.node */
 	unsigned nconns, conns_max;	/* at conns_max accept() pauses */
 	unsigned nlean;			/* of them, refused for want of memory */

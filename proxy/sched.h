@@ -24,6 +24,7 @@ struct sched_work;
 
 /* What things cost beside their bytes: about their time, in bytes. */
 #define SCHED_COST_CALL		(32 << 10)	/* one event of a flow */
+#define SCHED_COST_QUESTION	(16 << 10)	/* DNS, answered at once */
 #define SCHED_COST_ACCEPT	(128 << 10)	/* a new connection */
 
 /* A sandbox's share; embedded. */

@@ -66,6 +66,8 @@ static struct dns_door *door_alloc(const struct dns_door_config *config)
 	d->on_stranger = config->on_stranger;
 	d->share = config->share;
 	d->arg = config->arg;
+	d->turn_due = config->due;
+	d->spend = config->spend;
 	d->elsewhere = config->elsewhere;
 	d->elsewhere_arg = config->elsewhere_arg;
 	d->asker.tenant = config->tenant;
@@ -74,6 +76,7 @@ static struct dns_door *door_alloc(const struct dns_door_config *config)
 	d->tcp_idle_ms = DNS_TCP_IDLE_MS;
 	d->sifted = BUF_FOR(DNS_RDATA_MAX, config->owner);
 	list_init(&d->conns);
+	list_init(&d->dues);
 	list_init(&d->queries);
 	dns_local_hostname(config->hostname, &d->hostname);
 	take_nonce(d, config->nonce);
@@ -146,6 +149,33 @@ bool dns_door_turns_down(struct dns_door *d, const uint8_t *msg, size_t n,
 		dns_udp_reply(d, c, out,
 			      dns_reply_encode(&q, &reply, sizeof(out), out));
 	return true;
+}
+
+/* --- turns --------------------------------------------------------------------- */
+
+void dns_door_turn(struct dns_door *d)
+{
+	while (!list_empty(&d->dues) && dns_door_spend(d, 0)) {
+		struct dns_due *due = list_first(&d->dues, struct dns_due,
+						 node);
+
+		list_del(&due->node);
+		due->fn(due);
+	}
+	/* The share is used up, so that this is for another time. */
+	if (!list_empty(&d->dues))
+		d->turn_due(d->arg);
+}
+
+void dns_door_due(struct dns_door *d, struct dns_due *due)
+{
+	if (!d->turn_due) {
+		due->fn(due);
+		return;
+	}
+	if (list_empty(&due->node))
+		list_add(&d->dues, &due->node);
+	d->turn_due(d->arg);
 }
 
 bool dns_door_is_real(const struct dns_door *d)

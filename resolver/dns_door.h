@@ -34,14 +34,25 @@
 
 struct dns_conn;
 
+/* Something that is ready to be read, and waits for its turn. */
+struct dns_due {
+	struct list node;		/* door->dues */
+	void (*fn)(struct dns_due *due);	/* it may free what it is in */
+};
+
+/* What accepting a connection takes, in questions. */
+#define DNS_COST_ACCEPT		8
+
 struct dns_udp {
 	struct dns_door *door;
+	struct dns_due due;
 	struct event ev;
 	int fd;
 };
 
 struct dns_tcp {
 	struct dns_door *door;
+	struct dns_due due;
 	struct event ev, retry;
 	int fd;
 };
@@ -68,6 +79,9 @@ struct dns_door {
 	dns_stranger_fn *on_stranger;
 	dns_share_fn *share;		/* NULL: no bound */
 	void *arg;
+	void (*turn_due)(void *arg);	/* NULL: its turn is always */
+	bool (*spend)(void *arg, unsigned questions);
+	struct list dues;		/* struct dns_due.node: first come */
 	struct dns_udp *udp;
 	struct dns_tcp *tcp;
 	size_t nudp, ntcp;		/* that are open */
@@ -102,6 +116,14 @@ bool dns_door_admits(const struct dns_door *d, const struct ip_endpoint *src,
 /* Is it more than the client's share?  Then it is answered or dropped. */
 bool dns_door_turns_down(struct dns_door *d, const uint8_t *msg, size_t n,
 			 struct dns_client *c);
+/* @due is ready: done now, or in the sandbox's turn; once, however often it is
+ * said. */
+void dns_door_due(struct dns_door *d, struct dns_due *due);
+/* Questions were answered; false: enough for this turn. */
+static inline bool dns_door_spend(struct dns_door *d, unsigned questions)
+{
+	return !d->spend || d->spend(d->arg, questions);
+}
 /* Real addresses, or stand-ins? */
 bool dns_door_is_real(const struct dns_door *d);
 

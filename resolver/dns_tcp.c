@@ -23,6 +23,9 @@
  * one that has been idle for longest goes (RFC 7766 6.2.3); the new one does
  * when all have work, and before that when its client has a quarter of them.
  *
+ * All of it is done in the sandbox's turns, by the message: one that finds the
+ * share used up leaves the rest where it stands, and comes back for it.
+ *
  * conn_pump() does all the work and is the only place where a connection is
  * ended, so that nothing is freed below a caller that still holds it.
  */
@@ -57,6 +60,7 @@ struct dns_conn {
 	unsigned magic;
 	struct list node;		/* on door->conns, by last work */
 	struct dns_door *door;
+	struct dns_due due;
 	int fd;
 	struct event rd, wr, idle;
 	struct buf in, out;
@@ -113,6 +117,7 @@ static void conn_end(struct dns_conn *c)
 	buf_done(&c->out);
 	conn_count(c);
 	list_del(&c->node);
+	list_del(&c->due.node);
 	c->door->nconns--;
 	c->magic = 0;
 	mem_account_give(c->door->owner, CONN_MEMORY);
@@ -135,6 +140,12 @@ static void conn_touch(struct dns_conn *c)
 static bool conn_has_room(const struct dns_conn *c)
 {
 	return c->pending < CONN_PENDING_MAX && c->out.n < CONN_OUT_FULL;
+}
+
+/* Does it wait for its turn? */
+static bool conn_is_late(const struct dns_conn *c)
+{
+	return !list_empty(&c->due.node);
 }
 
 /* Length of the first whole message at @p with its prefix, or 0. */
@@ -174,6 +185,11 @@ static void conn_take_messages(struct dns_conn *c)
 
 	while (!c->broken && !c->deaf && conn_has_room(c) &&
 	       (size = whole_message(c->in.p + at, c->in.n - at)) > 0) {
+		if (!dns_door_spend(c->door, 0)) {
+			dns_door_due(c->door, &c->due);
+			break;
+		}
+		(void)dns_door_spend(c->door, 1);
 		conn_take_message(c, c->in.p + at, size);
 		at += size;
 	}
@@ -227,7 +243,7 @@ static void conn_pump(struct dns_conn *c)
 	do {
 		conn_take_messages(c);
 		conn_write(c);
-	} while (!c->broken && conn_has_room(c) &&
+	} while (!c->broken && conn_has_room(c) && !conn_is_late(c) &&
 		 whole_message(c->in.p, c->in.n) > 0);
 	if (!conn_is_done(c))
 		conn_watch(c);
@@ -283,7 +299,7 @@ void dns_conn_wait(struct dns_conn *c, struct list *conn_node)
 	list_add(&c->queries, conn_node);
 }
 
-static void conn_on_readable(struct dns_conn *c)
+static void conn_read(struct dns_conn *c)
 {
 	size_t room = MIN(CONN_READ, c->in.max - c->in.n);
 	ssize_t n;
@@ -299,6 +315,18 @@ static void conn_on_readable(struct dns_conn *c)
 		else if (errno != EAGAIN && errno != EINTR)
 			c->broken = true;
 	}
+}
+
+/* What was left of the last time comes before anything new. */
+static void conn_on_turn(struct dns_due *due)
+{
+	struct dns_conn *c = container_of(due, struct dns_conn, due);
+
+	REQUIRE(c->magic == CONN_MAGIC);
+	(void)dns_door_spend(c->door, 1);
+	if (!c->eof && !c->deaf && conn_has_room(c) &&
+	    whole_message(c->in.p, c->in.n) == 0)
+		conn_read(c);
 	conn_pump(c);
 }
 
@@ -309,7 +337,7 @@ static void conn_rd_cb(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	REQUIRE(c->magic == CONN_MAGIC);
-	conn_on_readable(c);
+	dns_door_due(c->door, &c->due);
 }
 
 static void conn_wr_cb(evutil_socket_t fd, short what, void *arg)
@@ -329,7 +357,7 @@ static void conn_idle_cb(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	REQUIRE(c->magic == CONN_MAGIC);
-	if (c->pending > 0)
+	if (c->pending > 0 || conn_is_late(c))
 		conn_touch(c);
 	else
 		c->broken = true;
@@ -364,6 +392,8 @@ static int conn_new(struct dns_door *d, int fd,
 	c->in = BUF_FOR(2 + DNS_MSG_MAX, d->owner);
 	c->out = BUF_FOR(CONN_OUT_MAX, d->owner);
 	list_init(&c->queries);
+	list_init(&c->due.node);
+	c->due.fn = conn_on_turn;
 	if (ip_endpoint_from_sockaddr((const struct sockaddr *)peer, peer_n,
 				      &c->peer) != 0 ||
 	    local_address(fd, &c->asked) != 0 ||
@@ -486,6 +516,16 @@ static bool accept_one(struct dns_tcp *t)
 	return true;
 }
 
+static void tcp_on_turn(struct dns_due *due)
+{
+	struct dns_tcp *t = container_of(due, struct dns_tcp, due);
+
+	for (int i = 0; i < ACCEPTS_A_WAKE && accept_one(t); i++) {
+		if (!dns_door_spend(t->door, DNS_COST_ACCEPT))
+			break;
+	}
+}
+
 static void tcp_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct dns_tcp *t = arg;
@@ -493,8 +533,7 @@ static void tcp_cb(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	REQUIRE(t->door->magic == DNS_DOOR_MAGIC);
-	for (int i = 0; i < ACCEPTS_A_WAKE && accept_one(t); i++)
-		;
+	dns_door_due(t->door, &t->due);
 }
 
 static void tcp_retry_cb(evutil_socket_t fd, short what, void *arg)
@@ -520,6 +559,8 @@ int dns_tcp_open(struct dns_door *d, int fd)
 
 	t->door = d;
 	t->fd = fd;
+	list_init(&t->due.node);
+	t->due.fn = tcp_on_turn;
 	if (event_assign(&t->ev, d->base, fd, EV_READ | EV_PERSIST, tcp_cb,
 			 t) != 0 ||
 	    evtimer_assign(&t->retry, d->base, tcp_retry_cb, t) != 0 ||
@@ -533,5 +574,6 @@ void dns_tcp_close(struct dns_tcp *t)
 {
 	event_del(&t->ev);
 	event_del(&t->retry);
+	list_del(&t->due.node);
 	close(t->fd);
 }

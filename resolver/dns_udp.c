@@ -15,7 +15,7 @@
 #include "resolver/dns_door.h"
 #include "resolver/dns_query.h"
 
-#define BATCHES_A_WAKE	4	/* then the other sandboxes have their turn */
+#define BATCHES_A_WAKE	4	/* then the sandbox's other sockets are seen */
 
 /* The address that was asked; false when the kernel did not say. */
 static bool asked_address(struct msghdr *mh, struct ip_addr *ret)
@@ -146,8 +146,8 @@ static void on_datagram(struct dns_door *d, unsigned which, struct mmsghdr *mm,
 		dns_query_start(d, p, mm->msg_len, &c);
 }
 
-/* Return: false when there was nothing more to read */
-static bool read_batch(struct dns_door *d, unsigned which)
+/* Return: how many there were */
+static unsigned read_batch(struct dns_door *d, unsigned which)
 {
 	struct dns_batch *b = d->batch;
 	struct mmsghdr mm[DNS_BATCH];
@@ -165,23 +165,28 @@ static bool read_batch(struct dns_door *d, unsigned which)
 	/* A question longer than the room is cut, and so malformed. */
 	for (int i = 0; i < n; i++)
 		on_datagram(d, which, &mm[i], &b->in[i], b->question[i]);
-	return n == DNS_BATCH;
+	return n > 0 ? (unsigned)n : 0;
 }
 
-static void udp_on_readable(struct dns_udp *u)
+static void udp_on_readable(struct dns_due *due)
 {
+	struct dns_udp *u = container_of(due, struct dns_udp, due);
 	struct dns_door *d = u->door;
 	unsigned which = (unsigned)(u - d->udp);
 
 	d->batch = resolver_batch(d->resolver);
 	if (!d->batch) {
 		(void)recv(u->fd, NULL, 0, MSG_DONTWAIT | MSG_TRUNC);
+		(void)dns_door_spend(d, 1);
 		return;
 	}
 	d->batch->nout = 0;
 	d->batch_udp = which;
 	for (int i = 0; i < BATCHES_A_WAKE; i++) {
-		if (!read_batch(d, which))
+		unsigned n = read_batch(d, which);
+
+		/* The wake-up itself takes as long as a question or two. */
+		if (!dns_door_spend(d, n + 1) || n < DNS_BATCH)
 			break;
 	}
 	batch_flush(d);
@@ -195,7 +200,7 @@ static void udp_cb(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	REQUIRE(u->door->magic == DNS_DOOR_MAGIC);
-	udp_on_readable(u);
+	dns_door_due(u->door, &u->due);
 }
 
 int dns_udp_open(struct dns_door *d, int fd)
@@ -204,6 +209,8 @@ int dns_udp_open(struct dns_door *d, int fd)
 
 	u->door = d;
 	u->fd = fd;
+	list_init(&u->due.node);
+	u->due.fn = udp_on_readable;
 	if (event_assign(&u->ev, d->base, fd, EV_READ | EV_PERSIST, udp_cb,
 			 u) != 0 || event_add(&u->ev, NULL) != 0)
 		return -ENOMEM;
@@ -214,5 +221,6 @@ int dns_udp_open(struct dns_door *d, int fd)
 void dns_udp_close(struct dns_udp *u)
 {
 	event_del(&u->ev);
+	list_del(&u->due.node);
 	close(u->fd);
 }

@@ -265,6 +265,15 @@ struct dns_door_config {
 	dns_share_fn *share;		/* NULL: whatever one asks */
 	void *arg;
 	/*
+	 * Its share of the worker's time, as the owner deals it out.  NULL: all
+	 * that there is.  @due: there is work: dns_door_turn() is to be called
+	 * once, at once or when the share allows.  @spend: work was done, as
+	 * much as @questions that are answered at once; false: the share is
+	 * used up, what is left is for another turn.
+	 */
+	void (*due)(void *arg);
+	bool (*spend)(void *arg, unsigned questions);
+	/*
 	 * Is the name for somebody else to look up, as these rules have it?
 	 * Then nobody is asked for its addresses: it is given one that stands
 	 * for it at once, whether it exists or not.  NULL: no name is.
@@ -284,6 +293,8 @@ struct dns_door;
 
 NODISCARD int dns_door_new(const struct dns_door_config *config,
 			   struct dns_door **ret);
+/* As dns_door_config.due asked for it. */
+void dns_door_turn(struct dns_door *d);
 /*
  * Questions that repeat others within seconds are counted, and told of in one
  * record: write it now.  To be called before the records' policy changes.

@@ -34,6 +34,8 @@ struct name_map *names;
 struct name_pins *pins;
 struct dns_budget *run_budget;
 struct dns_door *door;
+void (*door_due)(void *arg);
+bool (*door_spend)(void *arg, unsigned questions);
 struct mem_account held;
 static struct mem_pot pot;
 struct audit_sink *sink;
@@ -267,6 +269,8 @@ static void open_door(const char *text, size_t names_budget, int record_fd)
 	name_map_set_owner(names, &held);
 	name_pins_set_owner(pins, &held);
 	config.owner = &held;
+	config.due = door_due;
+	config.spend = door_spend;
 	assert_int_equal(dns_door_new(&config, &door), 0);
 	client = connected(SOCK_DGRAM, ASKED);
 	client6 = connected(SOCK_DGRAM, "::1");

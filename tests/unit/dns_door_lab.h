@@ -41,6 +41,9 @@ extern struct mem_account held;		/* for the door; nothing at its end */
 extern struct audit_sink *sink;
 extern const struct ip_hosts *hosts;	/* NULL in the beginning */
 extern int client, client6;	/* UDP sockets of the sandbox's */
+/* Its turns, from the next reopen() on; NULL: it has all the time. */
+extern void (*door_due)(void *arg);
+extern bool (*door_spend)(void *arg, unsigned questions);
 extern bool hold;		/* the server keeps silent about "late" and the
 				 * A of "fail6" */
 extern uint16_t next_id;	/* of the next question */

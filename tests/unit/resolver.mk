@@ -110,6 +110,13 @@ TESTS += %D%/dns_door_budget_test
 %C%_dns_door_budget_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
 %C%_dns_door_budget_test_LDADD = $(DOOR_TEST_LIBS)
 
+# The scheduler is the real one.
+check_PROGRAMS += %D%/dns_door_turn_test
+TESTS += %D%/dns_door_turn_test
+%C%_dns_door_turn_test_SOURCES = %D%/dns_door_turn_test.c $(DOOR_TEST_LAB)
+%C%_dns_door_turn_test_CPPFLAGS = $(RESOLVER_TEST_CPPFLAGS)
+%C%_dns_door_turn_test_LDADD = proxy/libproxy.a $(DOOR_TEST_LIBS)
+
 check_PROGRAMS += %D%/dns_door_hostile_test
 TESTS += %D%/dns_door_hostile_test
 %C%_dns_door_hostile_test_SOURCES = %D%/dns_door_hostile_test.c \
