@@ -281,7 +281,8 @@ static void readable_cb(evutil_socket_t fd UNUSED, short what UNUSED,
 {
 	struct conn *c = conn_of(arg);
 
-	sched_run(&c->s->turn, &c->read);
+	if (sched_run(&c->s->turn, &c->read))
+		(void)!event_del(&c->readable);
 }
 
 static void read_fn(void *arg)
@@ -289,7 +290,12 @@ static void read_fn(void *arg)
 	struct conn *c = conn_of(arg);
 
 	sched_spend(&c->s->turn, SCHED_COST_CALL);
-	conn_on_readable(c);
+	/* It rested while this waited. */
+	if (!event_pending(&c->readable, EV_READ, NULL) &&
+	    event_add(&c->readable, NULL))
+		conn_finish(c, REASON_MEMORY_EXCEEDED, true);
+	else
+		conn_on_readable(c);
 }
 
 static void writable_cb(evutil_socket_t fd UNUSED, short what UNUSED,

@@ -508,7 +508,8 @@ static void app_read_cb(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	f->due |= FORWARD_APP_READ;
-	sched_run(f->turn, &f->work);
+	if (sched_run(f->turn, &f->work))
+		forward_half_rest(&f->app, true);
 }
 
 static void net_read_cb(evutil_socket_t fd, short what, void *arg)
@@ -522,18 +523,20 @@ static void net_read_cb(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	f->due |= FORWARD_NET_READ;
-	sched_run(f->turn, &f->work);
+	if (sched_run(f->turn, &f->work))
+		forward_half_rest(&f->net, true);
 }
 
 static void write_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct forward *f = forward_of(arg);
+	struct forward_half *h = fd == f->app.io.fd ? &f->app : &f->net;
 
-	(void)fd;
 	(void)what;
 	f->due |= forward_half_due(&f->app, FORWARD_APP_READ) |
 		  forward_half_due(&f->net, FORWARD_NET_READ);
-	sched_run(f->turn, &f->work);
+	if (sched_run(f->turn, &f->work))
+		forward_half_rest(h, false);
 }
 
 static void kick_cb(evutil_socket_t fd, short what, void *arg)

@@ -212,6 +212,17 @@ unsigned forward_half_due(const struct forward_half *h, enum forward_due read)
 	return stream_is_open(&h->io) && h->io.read_waits_write ? read : 0;
 }
 
+void forward_half_rest(struct forward_half *h, bool reading)
+{
+	if (reading) {
+		event_del(h->rd);
+		h->reading = READ_OFF;
+	} else {
+		event_del(h->wr);
+		h->writing = false;
+	}
+}
+
 void forward_half_disarm(struct forward_half *h)
 {
 	if (h->rd)

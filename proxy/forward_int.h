@@ -168,6 +168,8 @@ void forward_half_done(struct forward_half *h);	/* the stream stays */
 NODISCARD int forward_half_watch(struct forward_half *h,
 				 struct event_base *base, event_callback_fn rd,
 				 event_callback_fn wr, void *arg);
+/* That event rests, until it is armed anew behind the work that it made due. */
+void forward_half_rest(struct forward_half *h, bool reading);
 /* No event comes any more. */
 void forward_half_disarm(struct forward_half *h);
 /* Watch for what is wanted of @h; false: it cannot be, and counts as lost. */

@@ -196,7 +196,8 @@ static void listener_cb(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	sched_run(&l->sandbox->turn, &l->accept);
+	/* There are few of them: it may be reported again. */
+	(void)sched_run(&l->sandbox->turn, &l->accept);
 }
 
 static void listener_backoff_cb(evutil_socket_t fd, short what, void *arg)

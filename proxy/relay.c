@@ -439,8 +439,11 @@ static bool relay_update(struct relay *r)
 		bool stands = !in->done && dir_holds(in);
 
 		if (!interest(&h->rd, !out->done && !out->eof &&
-			      !out->held && !dir_holds(out), &h->reading) ||
-		    !interest(&h->wr, stands, &h->writing))
+			      !out->held && !dir_holds(out) &&
+			      !sched_waits(&r->work[side]), &h->reading) ||
+		    !interest(&h->wr, stands &&
+			      !sched_waits(&r->work[other(side)]),
+			      &h->writing))
 			watched = false;
 		sock_still_set(&in->still, r->memory, stands,
 			       (struct sock_way){ r->half[other(side)].fd,
@@ -526,35 +529,41 @@ static void pump_net(void *arg)
 	relay_pump(relay_of(arg), NET);
 }
 
-/* When it is the sandbox's turn. */
-static void relay_due(struct relay *r, enum relay_side side)
+/* When it is the sandbox's turn; until then its event rests, which
+ * relay_update() wakes.  A sink that takes bytes again moves the direction that
+ * comes from beyond. */
+static void relay_due(struct relay *r, enum relay_side side, bool readable)
 {
-	sched_run(r->turn, &r->work[side]);
+	struct relay_half *h = &r->half[side];
+
+	if (!sched_run(r->turn, &r->work[readable ? side : other(side)]))
+		return;
+	(void)!interest(readable ? &h->rd : &h->wr, false,
+			readable ? &h->reading : &h->writing);
 }
 
 static void app_readable_cb(evutil_socket_t fd UNUSED, short what UNUSED,
 			    void *arg)
 {
-	relay_due(relay_of(arg), APP);
+	relay_due(relay_of(arg), APP, true);
 }
 
 static void net_readable_cb(evutil_socket_t fd UNUSED, short what UNUSED,
 			    void *arg)
 {
-	relay_due(relay_of(arg), NET);
+	relay_due(relay_of(arg), NET, true);
 }
 
-/* A sink that takes bytes again moves the direction that comes from beyond. */
 static void app_writable_cb(evutil_socket_t fd UNUSED, short what UNUSED,
 			    void *arg)
 {
-	relay_due(relay_of(arg), NET);
+	relay_due(relay_of(arg), APP, false);
 }
 
 static void net_writable_cb(evutil_socket_t fd UNUSED, short what UNUSED,
 			    void *arg)
 {
-	relay_due(relay_of(arg), APP);
+	relay_due(relay_of(arg), NET, false);
 }
 
 static void check_cb(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
@@ -565,7 +574,8 @@ static void check_cb(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 	for (side = APP; side < RELAY_SIDES; side++) {
 		const struct relay_half *h = &r->half[side];
 
-		if (h->reading || h->writing || !sock_is_dead(h->fd))
+		if (h->reading || h->writing || sched_waits(&r->work[APP]) ||
+		    sched_waits(&r->work[NET]) || !sock_is_dead(h->fd))
 			continue;
 		half_gone(r, side);
 		dir_drop(r, side);
@@ -583,9 +593,9 @@ static void hold_cb(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 	/* A pump may be the last thing; what else was held is looked at then,
 	 * since its source is readable. */
 	if (up)
-		relay_due(r, APP);
+		relay_due(r, APP, true);
 	else if (down)
-		relay_due(r, NET);
+		relay_due(r, NET, true);
 	else
 		relay_settle(r, REASON_ALLOWED);
 }

@@ -13,9 +13,10 @@
  *
  * An event of a sandbox that has something left is served at once, in its own
  * callback: this costs a comparison.  One that comes too late in the round
- * enters its sandbox's queue, first come first served.  Its descriptor stays
- * ready, and is reported again and again until the work is done: that costs
- * less than to take it out of the kernel's set and put it back.
+ * enters its sandbox's queue, first come first served, and its owner takes the
+ * event out of the loop until then: were it left there, each turn would report
+ * all that waits, so that a thousand connections with a byte each made every
+ * turn, and with it each step of everybody else, as long as a thousand reports.
  *
  *	event ---> credit left, nobody waits ---> done at once
  *	  |
@@ -27,7 +28,7 @@
  * and a sandbox that moves little is served at once, whoever else is busy.
  *
  * One that had the worker for itself for some rounds gets larger ones, so that
- * its thousand connections are not reported a thousand times in vain.
+ * its thousand connections need not wait for each other.
  */
 #include "proxy/sched.h"
 
@@ -151,15 +152,18 @@ void sched_cancel(struct sched_work *w)
 	list_del(&w->node);
 }
 
-void sched_run(struct sched_queue *q, struct sched_work *w)
+bool sched_run(struct sched_queue *q, struct sched_work *w)
 {
 	if (!q || !q->sched ||
 	    (list_empty(&q->work) && sched_has_credit(q))) {
 		w->fn(w->arg);
-	} else if (list_empty(&w->node)) {
+		return false;
+	}
+	if (!sched_waits(w)) {
 		list_add(&q->work, &w->node);
 		wait_for_round(q);
 	}
+	return true;
 }
 
 /* --- beginning and end ---------------------------------------------------------- */

@@ -16,9 +16,10 @@ struct sched;
 struct sched_work;
 
 /* What a sandbox may spend in a round, and one that is alone on its worker.
- * Units are bytes that are moved; some half a millisecond, and fifteen. */
+ * Units are bytes that are moved; some half a millisecond, and two: so long
+ * does a neighbour wait who says something after a silence. */
 #define SCHED_QUANTUM		(1 << 20)
-#define SCHED_QUANTUM_ALONE	(32 << 20)
+#define SCHED_QUANTUM_ALONE	(4 << 20)
 /* Rounds after which one whose neighbours were silent counts as alone. */
 #define SCHED_ALONE_AFTER	64
 
@@ -57,15 +58,21 @@ void sched_queue_done(struct sched_queue *q);	/* nothing waits in it */
 
 void sched_work_init(struct sched_work *w, sched_fn *fn, void *arg);
 void sched_cancel(struct sched_work *w);
+static inline bool sched_waits(const struct sched_work *w)
+{
+	return !list_empty(&w->node);
+}
 
 /**
  * sched_run() - @w is due
  *
  * Now, where its sandbox has something left and nobody of it waits; else behind
- * those who wait.  What waits already stays where it is.  @w may be gone when
- * it returns.
+ * those who wait.  What waits already stays where it is.
+ *
+ * Return: true: it waits, and the event that made it due is to rest until it is
+ * done; false: it was done, and may be gone
  */
-void sched_run(struct sched_queue *q, struct sched_work *w);
+bool sched_run(struct sched_queue *q, struct sched_work *w);
 
 /* Is there something left?  For work that has many parts, inside it. */
 bool sched_has_credit(struct sched_queue *q);

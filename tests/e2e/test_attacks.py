@@ -578,7 +578,7 @@ def test_churn_and_questions_without_an_end_cost_the_neighbour_nothing(calm):
     hostile = calm.hostile
     hostile.do("churn")
     hostile.do("questions")
-    for _ in range(100):
+    for _ in range(30):
         calm.works()
     asked, came = hostile.do("halt", "questions"), hostile.do("halt", "churn")
     assert came > 100 and asked > 100
