@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """bench.py - Penstock beside its peers, in one run, on one lab.
 
-usage: bench.py [--rounds N] [--out FILE] start|tunnels|match|dns...
+usage: bench.py [--rounds N] [--out FILE] start|tunnels|match|dns|fair...
 
 Contenders of one measure take turns, round by round, forwards and backwards,
 so that whatever else the machine does meets them alike.  Raw rows go to FILE
@@ -22,6 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "tests", "lab"))
 
 import bench_dns  # noqa: E402
+import bench_fair  # noqa: E402
 import bench_match  # noqa: E402
 import names  # noqa: E402
 from lab import ADDRESSES, Lab  # noqa: E402
@@ -291,21 +292,34 @@ class Haproxy(Proxy):
     name = "haproxy (tcp)"
     program = "/usr/sbin/haproxy"
     target = {"4007": "127.0.0.1:3007", "4019": "127.0.0.1:3019"}
+    connections = 2048
+    origins = ((names.SHARED_V4, 1000),)
 
     def __init__(self, bench):
         super().__init__(bench)
         path = bench.lab.dir + "/haproxy.cfg"
         with open(path, "w", encoding="ascii") as out:
-            out.write("global\n nbthread 1\n maxconn 2048\n"
+            out.write("global\n nbthread 1\n maxconn %d\n"
                       "defaults\n mode tcp\n timeout connect 10s\n"
                       " timeout client 1h\n timeout server 1h\n"
-                      " option splice-auto\n")
-            for port in (4007, 4019):
-                out.write("listen p%d\n bind 127.0.0.1:%d\n"
-                          " server o %s:%d\n"
-                          % (port, port - 1000, names.SHARED_V4, port))
+                      " option splice-auto\n maxconn %d\n"
+                      % (self.connections, self.connections))
+            for number, (at, less) in enumerate(self.origins):
+                for port in (4007, 4019):
+                    out.write("listen p%d-%d\n bind 127.0.0.1:%d\n"
+                              " server o %s:%d\n"
+                              % (number, port, port - less, at, port))
         self.start([self.program, "-db", "-f", path])
         self.wait_for(3007)
+
+
+class FairHaproxy(Haproxy):
+    """Two origins, each with ports of its own, and room for an attack."""
+    connections = 6000
+    origins = ((names.SHARED_V4, 1000), (names.WEB_V4, 2000))
+    target = {("shared.example.com", 4007): "127.0.0.1:3007",
+              ("shared.example.com", 4019): "127.0.0.1:3019",
+              ("v4.example.com", 4007): "127.0.0.1:2007"}
 
 
 class Squid(Proxy):
@@ -419,6 +433,8 @@ MEASURES = {
     "start": bench_start, "tunnels": bench_tunnels,
     "match": lambda bench: bench_match.bench_match(bench, cpu_ns),
     "dns": lambda bench: bench_dns.bench_dns(bench, cpu_ns),
+    "fair": lambda bench: bench_fair.bench_fair(
+        bench, cpu_ns, (FairHaproxy, Squid, Service)),
 }
 
 
@@ -428,7 +444,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--out", default="bench.jsonl")
     parser.add_argument("measure", nargs="*", metavar="measure",
-                        help="start, tunnels, match, dns; all without one")
+                        help="start, tunnels, match, dns, fair; all without one")
     args = parser.parse_args()
     if not os.environ.get("PENSTOCK_BUILD"):
         parser.error("PENSTOCK_BUILD must name a build tree: use `make bench`")

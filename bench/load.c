@@ -3,15 +3,18 @@
  * load.c - origin and client of the tunnel bench, bounded in count and time
  *
  *	load origin ADDRESS		echo on 4007, "N\n" worth of zeros on 4019
- *	load tunnels HOW TARGET COUNT AT_ONCE
+ *	load tunnels HOW TARGET COUNT AT_ONCE [SECONDS]
  *	load bulk HOW TARGET BYTES AT_ONCE
+ *	load names SERVER NAME COUNT [SECONDS]	one question after the other
  *
  * HOW is "direct", or "connect:ADDRESS:PORT" for an HTTP proxy; TARGET is
  * NAME:PORT.  "tunnels" opens COUNT of them, AT_ONCE at a time, echoes 64
  * bytes through each and closes it; "bulk" reads BYTES through each of AT_ONCE.
  * The client says "ready", waits for a line on standard input, works, says one
  * line of JSON, and waits for the end of standard input: the bench reads the
- * proxy's CPU time in between.  Nothing runs longer than TIME_MAX_S.
+ * proxy's CPU time in between.  Of tunnels and names it says how long each took,
+ * in microseconds, at the median and the 99th percentile; a question that has no
+ * answer in LOST_MS has failed.  Nothing runs longer than TIME_MAX_S, or SECONDS.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -34,6 +37,7 @@
 #define SLOTS_MAX	1024
 #define COUNT_MAX	1000000
 #define BLOCK		65536
+#define LOST_MS		1000
 #define ECHO_BYTES	64
 #define ECHO_PORT	4007
 #define ZEROS_PORT	4019
@@ -43,6 +47,7 @@ enum step { CONNECTING, ASKED, WORKING };
 struct slot {
 	int fd;
 	enum step step;
+	double began;
 	size_t got;		/* bytes of the present step */
 	uint64_t left;		/* bulk: bytes still to come */
 	char head[512];
@@ -58,6 +63,8 @@ static struct {
 	unsigned long want, started, done, failed;
 	struct slot slot[SLOTS_MAX];
 	int ep;
+	double time_max;
+	double *took;		/* of each that is done, in seconds */
 } load;
 
 static char block[BLOCK];
@@ -190,6 +197,7 @@ static void slot_start(struct slot *s)
 	int one = 1;
 
 	s->step = CONNECTING;
+	s->began = now_s();
 	s->got = 0;
 	s->left = load.bytes;
 	s->fd = socket(load.peer.ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
@@ -208,7 +216,7 @@ static void slot_end(struct slot *s, bool good)
 	close(s->fd);
 	s->fd = -1;
 	if (good)
-		load.done++;
+		load.took[load.done++] = now_s() - s->began;
 	else
 		load.failed++;
 	if (load.started < load.want)
@@ -294,9 +302,40 @@ static void resolve(const char *text)
 	freeaddrinfo(found);
 }
 
+static int shorter(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static void tell(double seconds)
+{
+	unsigned long n = load.done;
+
+	qsort(load.took, n, sizeof(load.took[0]), shorter);
+	printf("{\"done\":%lu,\"failed\":%lu,\"seconds\":%.6f,"
+	       "\"p50_us\":%.1f,\"p99_us\":%.1f}\n", n, load.want - n, seconds,
+	       n ? load.took[n / 2] * 1e6 : 0, n ? load.took[n * 99 / 100] * 1e6 : 0);
+	fflush(stdout);
+	while (read(STDIN_FILENO, block, BLOCK) > 0)
+		;
+}
+
+static void get_ready(void)
+{
+	load.took = calloc(load.want, sizeof(load.took[0]));
+	if (!load.took)
+		fail("memory");
+	puts("ready");
+	fflush(stdout);
+	if (read(STDIN_FILENO, block, 1) != 1)
+		exit(1);
+}
+
 static void client(const char *how, const char *target, unsigned long at_once)
 {
-	double begin, end;
+	double begin;
 	int left;
 
 	load.connect = strncmp(how, "connect:", 8) == 0;
@@ -306,10 +345,7 @@ static void client(const char *how, const char *target, unsigned long at_once)
 		exit(2);
 	resolve(load.connect ? how + 8 : target);
 	load.ep = epoll_create1(0);
-	puts("ready");
-	fflush(stdout);
-	if (read(STDIN_FILENO, block, 1) != 1)
-		exit(1);
+	get_ready();
 	begin = now_s();
 	for (unsigned long i = 0; i < at_once && load.started < load.want; i++)
 		slot_start(&load.slot[i]);
@@ -323,15 +359,74 @@ static void client(const char *how, const char *target, unsigned long at_once)
 			if (end_of)
 				slot_end(ev[i].data.ptr, end_of > 0);
 		}
-		if (now_s() - begin > TIME_MAX_S)
+		if (now_s() - begin > load.time_max)
 			break;
 	}
-	end = now_s();
-	printf("{\"done\":%lu,\"failed\":%lu,\"seconds\":%.6f}\n", load.done,
-	       load.failed, end - begin);
-	fflush(stdout);
-	while (read(STDIN_FILENO, block, BLOCK) > 0)
-		;
+	tell(now_s() - begin);
+}
+
+/* --- names ------------------------------------------------------------------- */
+
+/* A question for the address of @name. Return: its length. */
+static size_t question(uint16_t id, const char *name, char out[512])
+{
+	const char head[12] = { (char)(id >> 8), (char)id, 1, 0, 0, 1 };
+	const char type[5] = { 0, 0, 1, 0, 1 };
+	size_t n = sizeof(head);
+
+	memcpy(out, head, n);
+	for (const char *dot = name; *name; name = dot + (*dot == '.')) {
+		dot = name + strcspn(name, ".");
+		if (dot == name || dot - name > 63 || n > 400)
+			exit(2);
+		out[n++] = (char)(dot - name);
+		memcpy(out + n, name, (size_t)(dot - name));
+		n += (size_t)(dot - name);
+	}
+	memcpy(out + n, type, sizeof(type));
+	return n + sizeof(type);
+}
+
+/* Return: the answer to @id came. */
+static bool answered(int fd, uint16_t id)
+{
+	for (;;) {
+		ssize_t n = recv(fd, block, BLOCK, 0);
+
+		if (n < 0)
+			return false;
+		if (n > 12 && (uint8_t)block[0] == id >> 8 &&
+		    (uint8_t)block[1] == (id & 255))
+			return true;
+	}
+}
+
+static void names(const char *server, const char *name)
+{
+	const struct timeval lost = { .tv_usec = LOST_MS * 1000 % 1000000,
+				      .tv_sec = LOST_MS / 1000 };
+	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(53) };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	char text[512];
+	double begin, asked;
+
+	if (fd < 0 || inet_pton(AF_INET, server, &sa.sin_addr) != 1 ||
+	    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &lost, sizeof(lost)) ||
+	    connect(fd, (struct sockaddr *)&sa, sizeof(sa)))
+		fail("server");
+	get_ready();
+	begin = now_s();
+	for (unsigned long i = 0; i < load.want; i++) {
+		uint16_t id = (uint16_t)(i * 2654435761u >> 8);
+		size_t n = question(id, name, text);
+
+		asked = now_s();
+		if (send(fd, text, n, 0) == (ssize_t)n && answered(fd, id))
+			load.took[load.done++] = now_s() - asked;
+		if (now_s() - begin > load.time_max)
+			break;
+	}
+	tell(now_s() - begin);
 }
 
 static unsigned long number(const char *text, unsigned long max)
@@ -351,13 +446,16 @@ int main(int argc, char **argv)
 	struct rlimit limit;
 
 	signal(SIGPIPE, SIG_IGN);
+	load.time_max = TIME_MAX_S;
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
 	}
 	if (argc == 3 && strcmp(argv[1], "origin") == 0) {
 		origin(argv[2]);
-	} else if (argc == 6 && strcmp(argv[1], "tunnels") == 0) {
+	} else if ((argc == 6 || argc == 7) && strcmp(argv[1], "tunnels") == 0) {
+		if (argc == 7)
+			load.time_max = (double)number(argv[6], TIME_MAX_S);
 		load.want = number(argv[4], COUNT_MAX);
 		client(argv[2], argv[3], number(argv[5], SLOTS_MAX));
 	} else if (argc == 6 && strcmp(argv[1], "bulk") == 0) {
@@ -365,10 +463,16 @@ int main(int argc, char **argv)
 		load.bytes = number(argv[4], 1ul << 40);
 		load.want = number(argv[5], SLOTS_MAX);
 		client(argv[2], argv[3], load.want);
+	} else if ((argc == 5 || argc == 6) && strcmp(argv[1], "names") == 0) {
+		if (argc == 6)
+			load.time_max = (double)number(argv[5], TIME_MAX_S);
+		load.want = number(argv[4], COUNT_MAX);
+		names(argv[2], argv[3]);
 	} else {
 		fprintf(stderr, "usage: load origin ADDRESS\n"
 			"       load tunnels HOW TARGET COUNT AT_ONCE\n"
-			"       load bulk HOW TARGET BYTES AT_ONCE\n");
+			"       load bulk HOW TARGET BYTES AT_ONCE\n"
+			"       load names SERVER NAME COUNT\n");
 		return 2;
 	}
 	return 0;

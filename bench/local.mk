@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-noinst_PROGRAMS += %D%/authority %D%/load %D%/match
+noinst_PROGRAMS += %D%/attack %D%/authority %D%/load %D%/match
+%C%_attack_SOURCES = %D%/attack.c
 %C%_authority_SOURCES = %D%/authority.c
 %C%_load_SOURCES = %D%/load.c
 %C%_match_SOURCES = %D%/match.c
 %C%_match_LDADD = rules/librules.a base/libbase.a $(RULES_LIBS) $(BASE_LIBS)
-EXTRA_DIST += %D%/README.md %D%/bench.py %D%/bench_dns.py %D%/bench_match.py \
-	%D%/results-dns.jsonl \
+EXTRA_DIST += %D%/README.md %D%/bench.py %D%/bench_dns.py %D%/bench_fair.py \
+	%D%/bench_match.py \
+	%D%/results-dns.jsonl %D%/results-fair.jsonl \
 	%D%/results-match.jsonl \
 	%D%/results-start.jsonl %D%/results-tunnels.jsonl
 
