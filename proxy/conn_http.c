@@ -108,7 +108,7 @@ static bool take_pooled(struct conn *c, const struct conn_target *t)
 	c->way = (struct dial_way){ .parent = NULL };
 	c->parent_status = 0;
 	tell_way(c);
-	forward_dial_found(c->forward, stream_plain(fd));
+	forward_dial_found(c->forward, stream_plain(fd), c->began_ms);
 	return true;
 }
 

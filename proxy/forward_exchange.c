@@ -179,8 +179,6 @@ void forward_send(struct forward *f)
 
 	f->net_whole = false;
 	f->net_bound |= f->x.binds;
-	if (!f->net_reused)
-		f->net_began_ms = clock_mono_ms();
 	f->net.account = f->account;
 	forward_set_state(f, FORWARD_EXCHANGE);
 	if (n < 0 || rewrite_hop(buf_str(&f->request), str_make(to, (size_t)n),

@@ -101,7 +101,7 @@ static void op_dial(void *arg, const struct forward_target *to, bool fresh)
 	w.dials++;
 	if (stream_is_open(&w.pooled) && !fresh) {
 		w.net_open = true;
-		forward_dial_found(w.f, stream_take(&w.pooled));
+		forward_dial_found(w.f, stream_take(&w.pooled), 0);
 		return;
 	}
 	stream_close(&w.pooled);

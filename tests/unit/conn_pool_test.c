@@ -397,6 +397,41 @@ static void one_whose_address_is_refused_by_now_is_not_taken(void **state)
 	clock_test_set_ms(-1);
 }
 
+/* Not the time of the half that found it, which has had no flow at all. */
+static void a_flow_that_is_found_has_the_time_it_had(void **state)
+{
+	static const char timed[] =
+		"[policy]\nname = timed\n"
+		"[allow web]\nhosts = api.example.org\n"
+		"addresses = 203.0.113.0/24\nreason = lab origins\n"
+		"[limits]\nflow_time = 1s\n";
+	/* Longer than it takes until the time is looked at. */
+	static const struct timeval while_it_thinks = { .tv_usec = 400000 };
+	int client;
+
+	(void)state;
+	clock_test_set_ms(1000000);
+	kit_set_policy(timed);
+	ask(API);
+	client = kit_explicit();
+	kit_request(client, "http://" API "/", API);
+	kit_expect_head(origin, "GET ");
+	assert_int_equal(event_base_loopexit(BASE, &while_it_thinks), 0);
+	assert_int_equal(event_base_dispatch(BASE), 0);
+	lab_send(BASE, origin, STR(ANSWER));
+	kit_expect_head(client, "HTTP/1.1 200 OK\r\n");
+	lab_expect(BASE, client, "hello");
+	leave(client);
+	client = kit_explicit();
+	kit_request(client, "http://" API "/", API);
+	kit_expect_head(origin, "GET ");
+	clock_test_set_ms(1001000);
+	kit_expect_head(client, "HTTP/1.1 429 flow_time_exceeded\r\n");
+	assert_false(kit_was_dialled(door));
+	close(client);
+	clock_test_set_ms(-1);
+}
+
 #define pool_unit(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -418,6 +453,7 @@ int main(void)
 		pool_unit(another_policy_keeps_what_it_allows),
 		pool_unit(another_policy_closes_what_goes_another_way),
 		pool_unit(one_whose_address_is_refused_by_now_is_not_taken),
+		pool_unit(a_flow_that_is_found_has_the_time_it_had),
 	};
 
 	lab_enter();

@@ -58,7 +58,8 @@ static void op_dial(void *arg, const struct forward_target *to, bool fresh)
 	assert_ptr_equal(arg, &t);
 	if (t.pooled >= 0 && !fresh) {
 		note("found %s:%u\n", to->name.p, to->port);
-		forward_dial_found(t.f, stream_plain(t.pooled));
+		forward_dial_found(t.f, stream_plain(t.pooled),
+				   clock_mono_ms());
 		t.pooled = -1;
 		return;
 	}
