@@ -171,6 +171,14 @@ static void upload_broken(struct forward *f)
 
 /* --- the body up ------------------------------------------------------------ */
 
+/* Its answer shows the request as the last hop had it, and a parent can be made
+ * the last (Max-Forwards): RFC 9110 9.3.8 forbids to send secrets with it. */
+static bool shows_login(const struct forward *f)
+{
+	return f->net_basic.n > 0 &&
+	       str_eq(str_make(f->x.method, f->x.method_n), STR("TRACE"));
+}
+
 void forward_send(struct forward *f)
 {
 	size_t before = f->net.out.n;
@@ -181,6 +189,10 @@ void forward_send(struct forward *f)
 	f->net_bound |= f->x.binds;
 	f->net.account = f->account;
 	forward_set_state(f, FORWARD_EXCHANGE);
+	if (shows_login(f)) {
+		origin_failed(f, REASON_METHOD_NOT_SUPPORTED);
+		return;
+	}
 	if (n < 0 || rewrite_hop(buf_str(&f->request), str_make(to, (size_t)n),
 				 f->net_basic, &f->net.out) < 0) {
 		origin_failed(f, REASON_MEMORY_EXCEEDED);

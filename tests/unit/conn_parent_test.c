@@ -484,6 +484,33 @@ static void plain_http_is_asked_of_the_parent_whole(void **state)
 	close(parent);
 }
 
+/* HTTP-14: whoever is asked as the last one shows what it was sent. */
+static void our_credentials_go_with_no_trace(void **state)
+{
+	const struct str trace = STR(
+		"TRACE http://far.example.org/ HTTP/1.1\r\n"
+		"Host: far.example.org\r\nMax-Forwards: 1\r\n\r\n");
+	const char *why;
+	int client = kit_explicit(), parent;
+
+	(void)state;
+	there->absolute = true;
+	kit_set_policy(RULES("there"));
+	lab_send(BASE, client, trace);
+	parent = kit_accept_turning(door);
+	kit_expect_head(parent, "Max-Forwards: 0\r\n");
+	close(client);
+	close(parent);
+	assert_int_equal(parent_set_login(there, STR("user:pass"), &why), 0);
+	client = kit_explicit();
+	lab_send(BASE, client, trace);
+	kit_expect_head(client, "HTTP/1.1 501 method_not_supported\r\n");
+	parent = kit_accept_turning(door);
+	lab_expect_fin(BASE, parent);
+	close(client);
+	close(parent);
+}
+
 static void plain_http_goes_through_a_tunnel_otherwise(void **state)
 {
 	int client = request("api.example.org");
@@ -521,6 +548,7 @@ int main(void)
 		unit(a_dial_under_way_is_given_up_with_its_way),
 		unit(a_name_that_was_looked_up_there_is_judged_so_again),
 		unit(plain_http_is_asked_of_the_parent_whole),
+		unit(our_credentials_go_with_no_trace),
 		unit(plain_http_goes_through_a_tunnel_otherwise),
 	};
 
