@@ -125,17 +125,6 @@ static void rate_give(struct rate *r, uint64_t n)
 					  memory_order_relaxed);
 }
 
-/* Taken whether there is room or not: later ones wait the longer. */
-static void rate_owe(struct rate *r, uint64_t n)
-{
-	uint64_t rate = GET(&r->limit);
-
-	if (rate)
-		atomic_fetch_add_explicit(&r->full_us,
-					  (int64_t)(n * BURST_US / rate),
-					  memory_order_relaxed);
-}
-
 static void rate_set(struct rate *r, uint64_t limit)
 {
 	SET(&r->limit, limit < RATE_MAX ? limit : 0);
@@ -474,8 +463,15 @@ enum reason quota_charge(struct quota_flow *f, enum quota_way way, size_t n)
 		return why;
 	}
 	f->used[way] += n;
-	rate_owe(&own(f->quota)->rate[way], n);
 	return REASON_ALLOWED;
+}
+
+size_t quota_pace(struct quota_flow *f, enum quota_way way, size_t n,
+		  int64_t now_ms)
+{
+	if (!f->quota)
+		return n;
+	return (size_t)rate_take(&own(f->quota)->rate[way], n, now_ms * 1000);
 }
 
 void quota_return(struct quota_flow *f, enum quota_way way, size_t used)

@@ -153,10 +153,13 @@ static inline void quota_settle(struct quota_flow *f, enum quota_way way,
 /**
  * quota_charge() - Bytes that were read before anybody was asked
  *
- * All of them or none; a rate does not make them wait, but who comes behind.
+ * All of them or none, of the budgets; the rate is asked by quota_pace().
  * Return: as quota_take()
  */
 enum reason quota_charge(struct quota_flow *f, enum quota_way way, size_t n);
+/* How many of @n such bytes the rate lets pass now; 0: wait, as above. */
+size_t quota_pace(struct quota_flow *f, enum quota_way way, size_t n,
+		  int64_t now_ms);
 
 /* Until the rate may have room again; at least 1. */
 unsigned quota_wait_ms(const struct quota_flow *f, enum quota_way way,

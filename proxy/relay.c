@@ -33,8 +33,9 @@
  *
  * What a direction may read is asked of the flow's account (quota.h).  Where its
  * rate has no room, the direction is held: its source is not looked at until a
- * timer lets it go.  A budget that is used up ends the relay when one byte more
- * is there to be read; a FIN may still pass.
+ * timer lets it go, and early bytes of app's that the rate has no room for are not
+ * sent.  A budget that is used up ends the relay when one byte more is there to be
+ * read; a FIN may still pass.
  *
  * A half whose FIN was passed on may have no event of interest left.  Whether
  * its kernel is still there is found by keepalive, and seen by a slow timer.
@@ -65,7 +66,6 @@
 #define RELAY_SMALL	(RELAY_CHUNK / 16)
 /* Small ones in a row before a direction copies again. */
 #define RELAY_SMALL_ENOUGH	4
-
 /* One read where memory is tight: what may be left over of it. */
 #define CHUNK_TIGHT	(RELAY_CHUNK / 8)
 
@@ -81,6 +81,7 @@ struct relay_half {
 /* From the half of the same index to the other one. */
 struct relay_dir {
 	struct buf wait;	/* read, not taken yet */
+	size_t unpaced;		/* the last ones of @wait: the rate was not asked */
 	struct relay_pipe pipe;
 	size_t in_pipe;
 	struct sock_still still;
@@ -126,6 +127,11 @@ static enum relay_side other(enum relay_side side)
 	return side == APP ? NET : APP;
 }
 
+static enum quota_way way_of(enum relay_side side)
+{
+	return side == APP ? QUOTA_UP : QUOTA_DOWN;
+}
+
 static bool dir_holds(const struct relay_dir *d)
 {
 	return d->wait.n || d->in_pipe;
@@ -162,8 +168,13 @@ static enum step pump_wait(struct relay *r, enum relay_side side)
 	ssize_t n;
 
 	while (d->wait.n) {
-		n = send(r->half[other(side)].fd, d->wait.p, d->wait.n,
-			 MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (d->unpaced)
+			d->unpaced -= quota_pace(r->account, way_of(side),
+						 d->unpaced, clock_mono_ms());
+		if (d->wait.n == d->unpaced)
+			return STEP_HELD;
+		n = send(r->half[other(side)].fd, d->wait.p,
+			 d->wait.n - d->unpaced, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (n < 0)
 			return would_block(errno) ? STEP_BLOCKED :
 						    STEP_SINK_GONE;
@@ -195,11 +206,6 @@ static enum step source_ended(struct relay *r, enum relay_side side,
 		r->closed = side == APP ? REASON_CLIENT_CLOSED :
 					  REASON_ORIGIN_CLOSED;
 	return STEP_IDLE;
-}
-
-static enum quota_way way_of(enum relay_side side)
-{
-	return side == APP ? QUOTA_UP : QUOTA_DOWN;
 }
 
 /* No byte may pass: is there one at all, or the end? */
@@ -441,7 +447,7 @@ static bool relay_update(struct relay *r)
 		if (!interest(&h->rd, !out->done && !out->eof &&
 			      !out->held && !dir_holds(out) &&
 			      !sched_waits(&r->work[side]), &h->reading) ||
-		    !interest(&h->wr, stands &&
+		    !interest(&h->wr, stands && !in->held &&
 			      !sched_waits(&r->work[other(side)]),
 			      &h->writing))
 			watched = false;
@@ -606,22 +612,10 @@ static int half_init(struct relay *r, enum relay_side side, int fd,
 	struct relay_half *h = &r->half[side];
 
 	h->fd = fd;
-	if (event_assign(&h->rd, r->base, fd, EV_READ | EV_PERSIST, readable,
-			 r) ||
-	    event_assign(&h->wr, r->base, fd, EV_WRITE | EV_PERSIST, writable,
-			 r))
-		return -EINVAL;
-	return 0;
-}
-
-/*
- * The early bytes mostly fit into their sink: sent here, they cost no event.
- * What does not pass, and a sink that is gone, is for the first event.
- */
-static void send_early(struct relay *r)
-{
-	(void)!pump_wait(r, APP);
-	(void)!pump_wait(r, NET);
+	return event_assign(&h->rd, r->base, fd, EV_READ | EV_PERSIST,
+			    readable, r) ||
+	       event_assign(&h->wr, r->base, fd, EV_WRITE | EV_PERSIST,
+			    writable, r) ? -EINVAL : 0;
 }
 
 static int dir_init(struct relay_dir *d, struct mem_account *memory,
@@ -665,8 +659,13 @@ int relay_start(const struct relay_config *config, struct relay **ret)
 				  r) ||
 		     event_assign(&r->hold, r->base, -1, 0, hold_cb, r)))
 		err = -EINVAL;
-	if (!err)
-		send_early(r);
+	/* The early bytes mostly fit into their sink: sent here, they cost no
+	 * event.  What does not pass is for the first one, as is a sink's end. */
+	if (!err) {
+		r->dir[APP].unpaced = r->account ? config->up.n : 0;
+		r->dir[APP].held = pump_wait(r, APP) == STEP_HELD;
+		(void)!pump_wait(r, NET);
+	}
 	if (!err && !relay_update(r)) {
 		relay_stop(r);
 		err = -ENOMEM;

@@ -70,7 +70,8 @@ struct relay_config {
 	struct quota_flow *account;	/* borrowed; NULL: nothing is counted */
 	struct sched_queue *turn;	/* of the sandbox; NULL: it has no share */
 	struct mem_account *memory;	/* the same: what is held is its */
-	struct str up, down;	/* already read from app, from net; copied */
+	struct str up, down;	/* already read from app, from net; copied;
+				 * @account was charged with them */
 	relay_fn *fn;
 	void *arg;
 };

@@ -384,6 +384,39 @@ static void a_rate_delays_and_loses_nothing(void **state)
 	close(door);
 }
 
+/* What came with the request for the tunnel is no way past it. */
+static void a_rate_holds_for_first_bytes_too(void **state)
+{
+	static const char head[] = "CONNECT ssh.example.org:22 HTTP/1.1\r\n"
+				   "Host: ssh.example.org:22\r\n\r\n";
+	static const struct timeval a_while = { .tv_usec = 200000 };
+	const size_t n = sizeof(head) - 1 + 8192;
+	int door = lab_listen(KIT_ORIGIN, 22, NULL), client, origin;
+	char said[sizeof(head) + 8192] = { 0 }, got[8193];
+
+	(void)state;
+	clock_test_set_ms(50000);
+	limits("", "rate_up = 4K");
+	client = kit_explicit();
+	memcpy(said, head, sizeof(head) - 1);
+	assert_int_equal(send(client, said, n, MSG_NOSIGNAL), n);
+	lab_expect(BASE, client, OK_200);
+	origin = lab_accept(door);
+	assert_int_equal(event_base_loopexit(BASE, &a_while), 0);
+	assert_int_equal(event_base_dispatch(BASE), 0);
+	assert_int_equal(recv(origin, got, sizeof(got), MSG_DONTWAIT), 4096);
+	clock_test_set_ms(51000);
+	lab_recv(BASE, origin, got, 4000);
+	lab_send(BASE, client, STR("behind"));
+	clock_test_set_ms(52000);
+	lab_recv(BASE, origin, got, 96);
+	lab_expect(BASE, origin, "behind");
+	clock_test_set_ms(-1);
+	close(client);
+	close(origin);
+	close(door);
+}
+
 /* --- time ------------------------------------------------------------------------- */
 
 /* A clock that the test moves: silence is measured by it. */
@@ -757,6 +790,7 @@ int main(void)
 		IN_KIT(the_last_byte_may_be_followed_by_an_end),
 		IN_KIT(first_bytes_count_as_well),
 		IN_KIT(a_rate_delays_and_loses_nothing),
+		IN_KIT(a_rate_holds_for_first_bytes_too),
 		IN_KIT(silence_ends_where_the_policy_says_so_TUN_09),
 		IN_KIT(who_reads_slowly_is_not_silent_OPS_04),
 		IN_KIT(a_flow_has_its_time),

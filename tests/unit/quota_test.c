@@ -260,10 +260,13 @@ static void what_was_read_before_is_charged_whole_or_not(void **state)
 			 REASON_ALLOWED);
 	assert_int_equal(room, 50);
 	quota_settle(&f, QUOTA_UP, 0);
-	/* Twice what a second has: there is nothing for one second. */
 	assert_int_equal(move(&f, QUOTA_UP, 1, 9000, &room), REASON_ALLOWED);
 	assert_int_equal(quota_charge(&f, QUOTA_UP, 99), REASON_ALLOWED);
 	assert_int_equal(f.used[QUOTA_UP], 100);
+	/* Whatever was charged, the rate lets pass no more than its own. */
+	assert_int_equal(quota_pace(&f, QUOTA_UP, 99, 9000), 49);
+	assert_int_equal(quota_pace(&f, QUOTA_UP, 50, 9000), 0);
+	assert_int_equal(quota_pace(&f, QUOTA_UP, 50, 9500), 25);
 	assert_int_equal(move(&f, QUOTA_UP, 1, 9900, &room),
 			 REASON_BYTES_EXCEEDED);
 	quota_unref(q);
