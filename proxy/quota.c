@@ -291,6 +291,7 @@ static struct quota_rule *rule_push(struct quota_own *o, struct quota_rule *r)
 	do {
 		found = rule_in(head, r->name);
 		if (found) {
+			count_down(&o->n_rules);
 			mem_free(r);
 			return found;
 		}
