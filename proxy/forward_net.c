@@ -76,6 +76,8 @@ void forward_net_take(struct forward *f)
 	    !stream_is_open(&f->dial_net))
 		return;
 	forward_half_init(&f->net, stream_take(&f->dial_net), f->memory);
+	sock_still_anew(&f->still_up, f->memory);
+	sock_still_anew(&f->still_down, f->memory);
 	f->net_target = f->x.target;
 	f->net_keep = false;
 	f->net_whole = false;

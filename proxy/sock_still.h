@@ -36,6 +36,13 @@ static inline void sock_still_done(struct sock_still *s, struct mem_account *a)
 	s->charged = 0;
 }
 
+/* One of its sockets is another from now on: nothing is known of that. */
+static inline void sock_still_anew(struct sock_still *s, struct mem_account *a)
+{
+	sock_still_done(s, a);
+	*s = (struct sock_still){ .charged = 0 };
+}
+
 /* For each time that it is looked at: @is: bytes wait for @way.to. */
 static inline void sock_still_set(struct sock_still *s, struct mem_account *a,
 				  bool is, struct sock_way way)

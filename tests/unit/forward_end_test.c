@@ -3,6 +3,7 @@
  * forward_end_test.c - WebSocket, limits, and ends from outside
  */
 #include "base/clock.h"
+#include "base/mem_account.h"
 #include "tests/unit/forward_kit.h"
 
 /* --- WebSocket ------------------------------------------------------------------- */
@@ -356,6 +357,80 @@ static void running_out_of_memory_never_harms(void **state)
 	}
 }
 
+/* --- what the kernel holds ---------------------------------------------------------- */
+
+static int send_buffer;		/* of connections to origins */
+
+static struct stream sized(int fd)
+{
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &send_buffer,
+				    sizeof(send_buffer)), 0);
+	return stream_plain(fd);
+}
+
+/* The program says up to @n bytes of a body, until no more is taken. */
+static size_t say_body(size_t n)
+{
+	static const char bytes[16384];
+	size_t said = 0;
+	ssize_t got;
+
+	do {
+		got = n ? send(t.app, bytes, MIN(n, sizeof(bytes)),
+			       MSG_NOSIGNAL | MSG_DONTWAIT) : -1;
+		said += got > 0 ? (size_t)got : 0;
+		n -= got > 0 ? (size_t)got : 0;
+		turn();
+	} while (got > 0);
+	return said;
+}
+
+/* All that has come, however much. */
+static size_t swallow(int fd)
+{
+	char some[16384];
+	size_t n = 0;
+	ssize_t got;
+
+	while ((got = recv(fd, some, sizeof(some), MSG_DONTWAIT)) > 0)
+		n += (size_t)got;
+	return n;
+}
+
+/* It has other buffers, and nothing has been through them yet. */
+static void another_origin_is_charged_by_its_own_buffers(void **state)
+{
+	static struct mem_account held;
+	size_t left = 1000000, once;
+
+	(void)state;
+	held = (struct mem_account){ .pot = NULL };
+	t.config.memory = &held;
+	t.layer = sized;
+	send_buffer = 100000;
+	start();
+	say(t.app, "POST http://a.example.com/ HTTP/1.1\r\n" H
+	    "Content-Length: 1000000\r\n\r\n");
+	left -= say_body(left);
+	once = held.used;
+	assert_true(once > 200000 && left > 0);
+	while (left || swallow(t.origin[0])) {
+		(void)swallow(t.origin[0]);
+		turn();
+		left -= say_body(left);
+	}
+	say(t.origin[0], OK_2);
+	hear(t.app);
+	send_buffer = 200000;
+	say(t.app, "POST http://b.example.com/ HTTP/1.1\r\n"
+	    "Host: b.example.com\r\nContent-Length: 1000000\r\n\r\n");
+	assert_true(say_body(1000000) < 1000000);
+	assert_true(held.used >= once + 150000);
+	forward_free(t.f);
+	t.f = NULL;
+	assert_int_equal(held.used, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -377,6 +452,7 @@ int main(void)
 		T(freeing_at_any_time_leaves_nothing_open),
 		T(a_start_without_memory_is_refused),
 		T(running_out_of_memory_never_harms),
+		T(another_origin_is_charged_by_its_own_buffers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
