@@ -279,6 +279,18 @@ static bool is_over(const struct conn *c)
 	       c->state == CONN_ENDED;
 }
 
+/* A flow that goes on is held to the budgets of the rule that it has now. */
+static void move_account(struct conn *c)
+{
+	enum reason why;
+
+	if (!c->opened)
+		return;
+	why = quota_flow_move(&c->account, c->rules, c->answer.rule_number);
+	if (why != REASON_ALLOWED)
+		conn_end(c, why);
+}
+
 void conn_rejudge_all(struct sandbox *s, enum reason why,
 		      struct conn_rejudged *ret)
 {
@@ -294,6 +306,7 @@ void conn_rejudge_all(struct sandbox *s, enum reason why,
 			continue;
 		c->rules = rules_ref(s->rules);
 		conn_rejudge(c, why);
+		move_account(c);
 		if (was_open && c->opened)
 			ret->kept++;
 		else if (was_open)

@@ -337,23 +337,53 @@ static enum reason is_used_up(const struct quota_flow *f)
 	return REASON_ALLOWED;
 }
 
-enum reason quota_flow_begin(struct quota_flow *f, struct quota *q,
-			     const struct ruleset *rules, size_t rule)
+/* The account of rule number @rule, where it has budgets; else NULL. */
+static enum reason account_of(struct quota *q, const struct ruleset *rules,
+			      size_t rule, struct quota_rule **ret)
 {
 	struct rules_bytes limit = rules_rule_bytes(rules, rule);
 	struct rules_rule_info info;
-	struct quota_rule *r = NULL;
 
-	if (q && (limit.up || limit.down)) {
-		rules_rule_info(rules, rule, &info);
-		r = rule_of(own(q), info.name);
-		if (!r)
-			return REASON_MEMORY_EXCEEDED;
-		SET(&r->limit[QUOTA_UP], limit.up);
-		SET(&r->limit[QUOTA_DOWN], limit.down);
-	}
+	*ret = NULL;
+	if (!q || (!limit.up && !limit.down))
+		return REASON_ALLOWED;
+	rules_rule_info(rules, rule, &info);
+	*ret = rule_of(own(q), info.name);
+	if (!*ret)
+		return REASON_MEMORY_EXCEEDED;
+	SET(&(*ret)->limit[QUOTA_UP], limit.up);
+	SET(&(*ret)->limit[QUOTA_DOWN], limit.down);
+	return REASON_ALLOWED;
+}
+
+enum reason quota_flow_begin(struct quota_flow *f, struct quota *q,
+			     const struct ruleset *rules, size_t rule)
+{
+	struct quota_rule *r;
+	enum reason why = account_of(q, rules, rule, &r);
+
+	if (why != REASON_ALLOWED)
+		return why;
 	*f = (struct quota_flow){ .quota = q, .rule = r };
 	return is_used_up(f);
+}
+
+enum reason quota_flow_move(struct quota_flow *f, const struct ruleset *rules,
+			    size_t rule)
+{
+	struct quota_rule *r;
+	enum reason why = account_of(f->quota, rules, rule, &r);
+
+	if (why != REASON_ALLOWED)
+		return why;
+	for (enum quota_way w = QUOTA_UP; w < QUOTA_WAYS; w++) {
+		REQUIRE(!f->reserved[w]);
+		if (r && r != f->rule)
+			atomic_fetch_add_explicit(&r->used[w], f->used[w],
+						  memory_order_relaxed);
+	}
+	f->rule = r;
+	return REASON_ALLOWED;
 }
 
 /* --- bytes -------------------------------------------------------------------- */

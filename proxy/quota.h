@@ -106,6 +106,18 @@ struct quota_flow {
 enum reason quota_flow_begin(struct quota_flow *f, struct quota *q,
 			     const struct ruleset *rules, size_t rule);
 
+/**
+ * quota_flow_move() - The flow goes on, by a rule of other @rules
+ * @rule:	its number there
+ *
+ * Between two chunks.  What the flow has moved counts in the new rule's budgets
+ * as well, where it was not counted in them: the budget of a rule may be new.
+ * Return: ALLOWED, also where a budget is used up: the next byte hears of it;
+ * or MEMORY_EXCEEDED, and nothing is changed
+ */
+enum reason quota_flow_move(struct quota_flow *f, const struct ruleset *rules,
+			    size_t rule);
+
 /* For quota_take(). */
 enum reason quota_reserve(struct quota_flow *f, enum quota_way way,
 			  size_t want, int64_t now_ms, size_t *ret_room);

@@ -314,6 +314,25 @@ static void a_rule_is_used_up_by_all_its_flows(void **state)
 	close(door);
 }
 
+static void a_new_budget_of_its_rule_cuts_a_flow_that_is_open(void **state)
+{
+	int door = lab_listen(KIT_ORIGIN, 22, NULL), client, origin;
+
+	(void)state;
+	limits("", "");
+	tunnel(door, &client, &origin);
+	lab_send(BASE, origin, STR("123456"));
+	lab_expect(BASE, client, "123456");
+	limits("bytes_down = 10\n", "");
+	lab_send(BASE, origin, STR("7890X"));
+	assert_true(read_all(client) <= 4);
+	assert_int_equal(expect_close(REASON_RULE_BYTES_EXCEEDED)->bytes_down,
+			 10 + strlen(OK_200));
+	close(client);
+	close(origin);
+	close(door);
+}
+
 static void the_last_byte_may_be_followed_by_an_end(void **state)
 {
 	int door = lab_listen(KIT_ORIGIN, 22, NULL), client, origin;
@@ -787,6 +806,7 @@ int main(void)
 		IN_KIT(a_run_is_cut_behind_its_last_byte),
 		IN_KIT(a_flow_is_cut_and_the_next_one_is_not),
 		IN_KIT(a_rule_is_used_up_by_all_its_flows),
+		IN_KIT(a_new_budget_of_its_rule_cuts_a_flow_that_is_open),
 		IN_KIT(the_last_byte_may_be_followed_by_an_end),
 		IN_KIT(first_bytes_count_as_well),
 		IN_KIT(a_rate_delays_and_loses_nothing),

@@ -242,6 +242,34 @@ static void what_is_used_up_begins_no_flow(void **state)
 	quota_unref(q);
 }
 
+static void a_flow_that_goes_on_has_the_budgets_of_its_rule_now(void **state)
+{
+	struct quota *q = make(RULE);
+	struct quota_flow f = flow_of(q, 1), g;
+
+	(void)state;
+	expect_move(&f, QUOTA_UP, 100, 100);
+	rules_unref(rules);
+	rules = compile_good(RULE "bytes_up = 150\n");
+	assert_int_equal(quota_flow_move(&f, rules, 1), REASON_ALLOWED);
+	/* Again, as the same policy may come twice: nothing counts twice. */
+	assert_int_equal(quota_flow_move(&f, rules, 1), REASON_ALLOWED);
+	expect_move(&f, QUOTA_UP, 100, 50);
+	expect_over(&f, QUOTA_UP, REASON_RULE_BYTES_EXCEEDED);
+	assert_int_equal(quota_flow_begin(&g, q, rules, 1),
+			 REASON_RULE_BYTES_EXCEEDED);
+	/* A smaller one holds whom it finds; without one there is no bound. */
+	rules_unref(rules);
+	rules = compile_good(RULE "bytes_up = 120\n");
+	assert_int_equal(quota_flow_move(&f, rules, 1), REASON_ALLOWED);
+	expect_over(&f, QUOTA_UP, REASON_RULE_BYTES_EXCEEDED);
+	rules_unref(rules);
+	rules = compile_good(RULE);
+	assert_int_equal(quota_flow_move(&f, rules, 1), REASON_ALLOWED);
+	expect_move(&f, QUOTA_UP, 100, 100);
+	quota_unref(q);
+}
+
 static void what_was_read_before_is_charged_whole_or_not(void **state)
 {
 	struct quota *q = make(RULE "[limits]\nbytes_up = 100\n"
@@ -469,6 +497,8 @@ int main(void)
 		cmocka_unit_test(nothing_said_is_no_limit_and_counts),
 		cmocka_unit_test(a_budget_is_exact_and_of_its_direction),
 		cmocka_unit_test(what_is_used_up_begins_no_flow),
+		cmocka_unit_test(
+			a_flow_that_goes_on_has_the_budgets_of_its_rule_now),
 		cmocka_unit_test(what_was_read_before_is_charged_whole_or_not),
 		cmocka_unit_test(a_flow_has_its_own),
 		cmocka_unit_test(a_rule_has_its_own_by_its_name),
