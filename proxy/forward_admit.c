@@ -453,6 +453,9 @@ void forward_admit(struct forward *f)
 	}
 	if (stream_is_open(&f->net.io) && !forward_half_silent(&f->net))
 		forward_net_close(f, REASON_ORIGIN_CLOSED);
+	/* Its time was up between two requests: no fault of the next one. */
+	if (forward_net_is_old(f))
+		forward_net_close(f, REASON_FLOW_TIME_EXCEEDED);
 	if (stream_is_open(&f->net.io) &&
 	    same_target(&f->net_target, &f->x.target)) {
 		f->net_reused = true;

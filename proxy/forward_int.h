@@ -217,6 +217,8 @@ void forward_watch(struct forward *f);
 /* The client has said its last, and its answer is still to come. */
 void forward_watch_end(struct forward *f);
 void forward_on_watch(struct forward *f);
+/* Is there a connection to an origin that has had its flow_ms? */
+bool forward_net_is_old(const struct forward *f);
 /* What app is to be told waits for it to read: watch that it does. */
 void forward_watch_taken(struct forward *f);
 /* At the timer: has it stopped?  If not, it is watched on. */

@@ -160,13 +160,19 @@ static bool is_past(unsigned limit_ms, int64_t since_ms, int64_t now)
 	return limit_ms && now - since_ms >= (int64_t)limit_ms;
 }
 
+bool forward_net_is_old(const struct forward *f)
+{
+	return stream_is_open(&f->net.io) &&
+	       is_past(f->limits.flow_ms, f->net_began_ms, clock_mono_ms());
+}
+
 void forward_on_watch(struct forward *f)
 {
 	const struct forward_limits *l = &f->limits;
 	int64_t now = clock_mono_ms();
 
 	look(f);
-	if (is_past(l->flow_ms, f->net_began_ms, now))
+	if (forward_net_is_old(f))
 		forward_exchange_revoke(f, REASON_FLOW_TIME_EXCEEDED);
 	else if (awaits_answer(f) && is_past(l->response_ms, f->moved_ms, now))
 		forward_exchange_revoke(f, REASON_ORIGIN_TIMEOUT);

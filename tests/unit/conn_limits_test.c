@@ -643,6 +643,35 @@ static void a_request_over_its_budget_is_refused(void **state)
 	close(door);
 }
 
+static void a_kept_flow_past_its_time_gives_way_to_a_new_one(void **state)
+{
+	static const char answer[] = "HTTP/1.1 200 OK\r\n"
+				     "Content-Length: 2\r\n\r\n";
+	int door = lab_listen(KIT_ORIGIN, 80, NULL), client, origin, next;
+
+	(void)state;
+	limits("", "flow_time = 10s");
+	clock_test_set_ms(50000);
+	request(door, WEB_GET, &client, &origin);
+	lab_send(BASE, origin, str_from(answer));
+	lab_send(BASE, origin, STR("hi"));
+	kit_expect_head(client, "HTTP/1.1 200 OK\r\n");
+	lab_expect(BASE, client, "hi");
+	clock_test_set_ms(61000);
+	lab_send(BASE, client, STR(WEB_GET));
+	next = kit_accept_turning(door);
+	kit_expect_head(next, "api.example.org");
+	lab_send(BASE, next, str_from(answer));
+	lab_send(BASE, next, STR("ho"));
+	kit_expect_head(client, "HTTP/1.1 200 OK\r\n");
+	(void)expect_close(REASON_FLOW_TIME_EXCEEDED);
+	clock_test_set_ms(-1);
+	close(client);
+	close(origin);
+	close(next);
+	close(door);
+}
+
 static void an_answer_over_its_budget_is_broken_off(void **state)
 {
 	int door = lab_listen(KIT_ORIGIN, 80, NULL), client, origin;
@@ -818,6 +847,7 @@ int main(void)
 		IN_KIT(a_black_hole_ends_by_the_policy_TUN_07),
 		IN_KIT(a_daemon_that_drains_opens_nothing_and_cuts_nothing),
 		IN_KIT(a_request_over_its_budget_is_refused),
+		IN_KIT(a_kept_flow_past_its_time_gives_way_to_a_new_one),
 		IN_KIT(an_answer_over_its_budget_is_broken_off),
 		IN_KIT(a_rate_delays_an_answer_and_loses_nothing),
 		IN_KIT(an_origin_that_thinks_has_as_long_as_it_takes_TUN_19),
