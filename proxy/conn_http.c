@@ -91,7 +91,8 @@ static bool take_connected(struct conn *c, const struct conn_target *t)
 		return false;
 	if (conn_target_eq(&c->target, t) && net_is_alive(c)) {
 		tell_way(c);
-		forward_dialed(c->forward, stream_plain(fd_take(&c->net)));
+		forward_dialed(c->forward, stream_plain(fd_take(&c->net)),
+			       c->began_ms);
 		return true;
 	}
 	fd_closep(&c->net);
@@ -148,7 +149,7 @@ void conn_http_on_dialed(struct conn *c, const struct dial_result *r)
 		why = conn_judge_dialed(c);
 	if (why == REASON_ALLOWED) {
 		tell_way(c);
-		forward_dialed(c->forward, stream_plain(fd));
+		forward_dialed(c->forward, stream_plain(fd), c->began_ms);
 		return;
 	}
 	fd_closep(&fd);

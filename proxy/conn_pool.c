@@ -186,6 +186,14 @@ static bool is_still_allowed(const struct pooled *p)
 	       now.would_deny == then->would_deny;
 }
 
+/* The flow goes on, and with it the time that it may last. */
+static bool is_past_its_time(const struct pooled *p)
+{
+	int64_t ms = (int64_t)rules_limits(p->rules)->flow_s * 1000;
+
+	return ms && clock_mono_ms() - p->flow.began_ms >= ms;
+}
+
 int conn_pool_take(struct conn *c, const struct conn_target *t)
 {
 	struct list *it, *tmp;
@@ -196,6 +204,10 @@ int conn_pool_take(struct conn *c, const struct conn_target *t)
 
 		if (!is_wanted(p, c, t) || !is_still_allowed(p))
 			continue;
+		if (is_past_its_time(p)) {
+			pooled_close(p, REASON_FLOW_TIME_EXCEEDED);
+			continue;
+		}
 		if (!is_silent(p)) {
 			pooled_close(p, REASON_ORIGIN_CLOSED);
 			continue;

@@ -167,9 +167,9 @@ NODISCARD int forward_start(const struct forward_config *config,
 			    struct forward **ret);
 
 /* The dial's result, at any time after dial() was entered, also inside it.
- * @net: connected, its layer too; taken. */
-void forward_dialed(struct forward *f, struct stream net);
-/* It was used before, and is of a flow that began at @began_ms. */
+ * @net: connected, its layer too; taken.  @began_ms: when its flow began. */
+void forward_dialed(struct forward *f, struct stream net, int64_t began_ms);
+/* It was used before. */
 void forward_dial_found(struct forward *f, struct stream net,
 			int64_t began_ms);
 void forward_dial_failed(struct forward *f, enum reason why);

@@ -7,7 +7,6 @@
  * two requests the connection stays with its client; when that has no more use
  * for it, and nothing of an exchange is on it, the owner may keep it.
  */
-#include "base/clock.h"
 #include "proxy/forward_int.h"
 
 void forward_net_close(struct forward *f, enum reason why)
@@ -83,8 +82,6 @@ void forward_net_take(struct forward *f)
 	f->net_whole = false;
 	f->net_bound = false;
 	f->net_reused = f->dial_found;
-	if (!f->dial_found)
-		f->net_began_ms = clock_mono_ms();
 }
 
 static void dial_result(struct forward *f, struct stream net, enum reason why)
@@ -97,9 +94,10 @@ static void dial_result(struct forward *f, struct stream net, enum reason why)
 	event_active(f->kick, 0, 0);
 }
 
-void forward_dialed(struct forward *f, struct stream net)
+void forward_dialed(struct forward *f, struct stream net, int64_t began_ms)
 {
 	dial_result(f, net, REASON_ALLOWED);
+	f->net_began_ms = began_ms;
 }
 
 void forward_set_parent(struct forward *f, bool absolute, struct str basic)
@@ -110,8 +108,7 @@ void forward_set_parent(struct forward *f, bool absolute, struct str basic)
 
 void forward_dial_found(struct forward *f, struct stream net, int64_t began_ms)
 {
-	dial_result(f, net, REASON_ALLOWED);
-	f->net_began_ms = began_ms;
+	forward_dialed(f, net, began_ms);
 	f->dial_found = true;
 }
 

@@ -74,7 +74,7 @@ static void dial_ends(void)
 	}
 	close_fd(&w.net);
 	w.net_open = true;
-	forward_dialed(w.f, w.layer(pair(&w.net)));
+	forward_dialed(w.f, w.layer(pair(&w.net)), 0);
 }
 
 static void op_judge(void *arg, const struct forward_target *to,

@@ -432,6 +432,33 @@ static void a_flow_that_is_found_has_the_time_it_had(void **state)
 	clock_test_set_ms(-1);
 }
 
+/* It would be cut off with the request of somebody who has done nothing. */
+static void one_past_its_time_is_not_taken(void **state)
+{
+	static const char timed[] =
+		"[policy]\nname = timed\n"
+		"[allow web]\nhosts = api.example.org\n"
+		"addresses = 203.0.113.0/24\nreason = lab origins\n"
+		"[limits]\nflow_time = 10s\n";
+	int first;
+
+	(void)state;
+	clock_test_set_ms(1000000);
+	kit_set_policy(timed);
+	ask(API);
+	assert_int_equal(kit.sandbox.npooled, 1);
+	clock_test_set_ms(1010000);
+	first = origin;
+	origin = -1;
+	ask(API);
+	close(first);
+	kit_expect_record(2, RECORD_FLOW_CLOSE, RECORD_DENY,
+			  REASON_FLOW_TIME_EXCEEDED, API);
+	kit_expect_record(3, RECORD_FLOW_OPEN, RECORD_ALLOW, REASON_ALLOWED,
+			  API);
+	clock_test_set_ms(-1);
+}
+
 #define pool_unit(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -454,6 +481,7 @@ int main(void)
 		pool_unit(another_policy_closes_what_goes_another_way),
 		pool_unit(one_whose_address_is_refused_by_now_is_not_taken),
 		pool_unit(a_flow_that_is_found_has_the_time_it_had),
+		pool_unit(one_past_its_time_is_not_taken),
 	};
 
 	lab_enter();

@@ -22,6 +22,7 @@
 
 #include <event2/event.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "proxy/forward.h"
 
@@ -108,7 +109,7 @@ static void op_dial(void *arg, const struct forward_target *to, bool fresh)
 	(void)to;
 	(void)fresh;
 	net_over();
-	forward_dialed(w.f, stream_plain(pair(&w.net)));
+	forward_dialed(w.f, stream_plain(pair(&w.net)), clock_mono_ms());
 }
 
 static void op_dial_cancel(void *arg)

@@ -299,7 +299,8 @@ static void a_cut_between_dial_and_its_result_closes_the_socket(void **state)
 	(void)state;
 	t.dial_later = true;
 	start_with("GET http://a.example.com/ HTTP/1.1\r\n" H "\r\n");
-	forward_dialed(t.f, stream_plain(nonblocking_pair(&t.origin[0])));
+	forward_dialed(t.f, stream_plain(nonblocking_pair(&t.origin[0])),
+		       clock_mono_ms());
 	forward_cut(t.f, REASON_RUN_ENDED);
 	expect_notes("dial a.example.com:80\n"
 		     "error run_ended GET a.example.com:80 / 0\n"
@@ -312,7 +313,8 @@ static void freeing_at_any_time_leaves_nothing_open(void **state)
 	(void)state;
 	t.dial_later = true;
 	start_with("GET http://a.example.com/ HTTP/1.1\r\n" H "\r\n");
-	forward_dialed(t.f, stream_plain(nonblocking_pair(&t.origin[0])));
+	forward_dialed(t.f, stream_plain(nonblocking_pair(&t.origin[0])),
+		       clock_mono_ms());
 	forward_free(t.f);
 	t.f = NULL;
 	expect_end(t.origin[0]);

@@ -72,7 +72,7 @@ static void op_dial(void *arg, const struct forward_target *to, bool fresh)
 	}
 	assert_true(t.dials < ORIGINS_MAX);
 	forward_dialed(t.f, t.layer(
-		nonblocking_pair(&t.origin[t.dials++])));
+		nonblocking_pair(&t.origin[t.dials++])), clock_mono_ms());
 }
 
 static void op_dial_cancel(void *arg)
