@@ -144,7 +144,7 @@ void rules_limits_take(struct rules_limits *l, const char *key,
 
 /* --- showing ---------------------------------------------------------------- */
 
-/* As it can be read again: the smallest letter that holds it exactly. */
+/* As it can be read again: the largest letter that holds it exactly. */
 static void bytes_text(uint64_t n, char out[RULES_LIMIT_TEXT])
 {
 	static const char letters[] = { '\0', 'K', 'M', 'G' };
@@ -154,7 +154,7 @@ static void bytes_text(uint64_t n, char out[RULES_LIMIT_TEXT])
 	/* What a field holds at most stands for all that is more. */
 	if (n == UINT32_MAX)
 		n++;
-	while (n > NUMBER_MAX && i + 1 < ARRAY_SIZE(letters)) {
+	while (n > 0 && n % 1024 == 0 && i + 1 < ARRAY_SIZE(letters)) {
 		n >>= 10;
 		i++;
 	}

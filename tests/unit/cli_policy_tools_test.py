@@ -263,13 +263,13 @@ now host_denied
         out.write(OLD + "[limits]\nbytes_up = 5M\n")
     done = penstock("diff", "old.ini", "limits.ini")
     r.same("another limit is a difference", (done.returncode, done.stdout),
-           (1, "- narrower   [limits] bytes_up = 5242880, was not said\n"
+           (1, "- narrower   [limits] bytes_up = 5M, was not said\n"
             "no difference in what they permit\n"
             "limits: 0 wider, 1 narrower, 0 other\n"))
     done = penstock("diff", "--json", "limits.ini", "old.ini")
     r.same("and one in JSON", json.loads(done.stdout),
            {"change": "limit", "direction": "wider", "section": "limits",
-            "key": "bytes_up", "was": "5242880"})
+            "key": "bytes_up", "was": "5M"})
     for change, wanted in (
             (("GET POST", "GET"),
              ["- no longer  api.example.com port 80  POST "

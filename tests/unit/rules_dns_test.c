@@ -258,7 +258,7 @@ static void other_limits_are_told(void **state)
 	assert_int_equal(t.text.n, 0);
 	assert_true(rules_diff_limits(from, to, on_limit, &t));
 	assert_string_equal(buf_cstr(&t.text),
-			    "limits bytes_up 5242880 3000000K wider\n"
+			    "limits bytes_up 5M 3000000K wider\n"
 			    "limits idle_time 60s - wider\n"
 			    "limits flow_time - 60s narrower\n"
 			    "a bytes_up 5 - wider\n"
@@ -280,7 +280,7 @@ static void limits_are_told_with_their_direction(void **state)
 #define D "[dns]\n"
 		{ "", L "connections = 4097\n",
 		  "limits connections - 4097 wider\n" },
-		{ "", L "memory = 1G\n", "limits memory - 1048576K wider\n" },
+		{ "", L "memory = 1G\n", "limits memory - 1G wider\n" },
 		{ L "connections = 9\n", "",
 		  "limits connections 9 - wider\n" },
 		{ "", L "connections = 4096\n",
@@ -289,13 +289,13 @@ static void limits_are_told_with_their_direction(void **state)
 		{ L "names = 131072\n", L "names = 131073\n",
 		  "limits names 131072 131073 other\n" },
 		{ "", L "header_bytes = 1M\n",
-		  "limits header_bytes - 1048576 other\n" },
+		  "limits header_bytes - 1M other\n" },
 		{ "", L "header_time = 30s\n",
 		  "limits header_time - 30s narrower\n" },
 		{ "", L "connect_time = 31s\n",
 		  "limits connect_time - 31s wider\n" },
 		{ "", L "rate_up = 1G\n",
-		  "limits rate_up - 1048576K narrower\n" },
+		  "limits rate_up - 1G narrower\n" },
 		{ "", L "queries = 51\n", "limits queries - 51 other\n" },
 		{ "", L "queries = 50\n", "limits queries - 50 narrower\n" },
 		{ L "queries = 9\n", "", "limits queries 9 - wider\n" },
