@@ -137,14 +137,14 @@ static bool is_of_preset(const struct ruleset *rs, const struct rules_answer *a)
 
 /* Name or address is in a rule, but not with this port. */
 static int needed_port(const struct ruleset *rs, const struct policy_ask *ask,
-		       struct buf *out)
+		       bool classed, struct buf *out)
 {
 	const struct rules_question q = question(ask);
 	struct rules_answer other;
 	int e;
 
 	if (!rules_other_port(rs, &q, &other) || is_of_preset(rs, &other))
-		return propose(ask, false, out);
+		return propose(ask, classed, out);
 	e = buf_printf(out, "%u among the 'ports' of ", ask->target.port);
 	return e ? e : policy_rule_text(rs, other.rule_number, out);
 }
@@ -200,6 +200,8 @@ static int needed_text(const struct ruleset *rs, const struct policy_ask *ask,
 	const struct rules_question q = question(ask);
 	const char *words = needed_words[a->reason];
 	bool literal = ask->target.host.n == 0;
+	bool classed = ask->at.family != IP_NONE &&
+		       a->flow.klass != IP_PUBLIC;
 	struct rules_answer other;
 
 	if (words)
@@ -208,11 +210,10 @@ static int needed_text(const struct ruleset *rs, const struct policy_ask *ask,
 		return buf_printf(out, "%.*s among the 'methods' of a rule for "
 				  "this host", STR_ARG(method_of(ask)));
 	if (a->reason == REASON_HOST_NOT_ALLOWED)
-		return propose(ask, ask->at.family != IP_NONE &&
-			       a->flow.klass != IP_PUBLIC, out);
+		return propose(ask, classed, out);
 	if (a->reason == REASON_PORT_NOT_ALLOWED ||
 	    (literal && rules_other_port(rs, &q, &other)))
-		return needed_port(rs, ask, out);
+		return needed_port(rs, ask, classed, out);
 	return needed_address(rs, ask, a, out);
 }
 

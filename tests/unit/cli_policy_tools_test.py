@@ -77,6 +77,8 @@ NEEDED = (
     ("nowhere.example:25", RULE % "hosts = nowhere.example\nports = 25"),
     ("--at 10.0.0.9 nowhere.example:25",
      RULE % "hosts = nowhere.example\naddresses = 10.0.0.9\nports = 25"),
+    ("--at 10.0.0.9 api.example.com:25",
+     RULE % "hosts = api.example.com\naddresses = 10.0.0.9\nports = 25"),
     ("192.175.48.9:54", "54 among the 'ports' of [allow lit], old.ini:15"),
     ("10.0.0.5:22", RULE % "addresses = 10.0.0.5\nports = 22"),
     ("169.254.169.254:80", RULE % "addresses = 169.254.169.254\nports = 80"),
