@@ -122,6 +122,9 @@ int rules_allow_text(struct str argument, unsigned ordinal, struct buf *out,
 			      "quote, control byte or letter outside ASCII may "
 			      "be in it (write a name as its A-label, "
 			      "\"xn--...\")");
+	if (str_chr(argument, ',') < argument.n)
+		return refuse(ret_why, "has a comma in it; give an --allow for "
+			      "each");
 	if (split(argument, &a, ret_why) < 0)
 		return -EINVAL;
 	err = a.is_address ? check_address(a.host, ret_why) :
