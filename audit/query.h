@@ -67,7 +67,7 @@ void query_summary_done(struct query_summary *s);
 struct query_flow {
 	char ts[28];
 	const char *id, *event, *act, *reason, *rule, *host, *via, *proto, *run;
-	const char *dst_ip, *asked, *transport;
+	const char *src, *dst_ip, *asked, *parent, *transport;
 	const char *policy, *error;	/* error: of policy_reload_failed */
 	uint64_t generation, flows_kept, flows_ended;
 	uint64_t over_budget;	/* of run_end */

@@ -184,6 +184,13 @@ static bool is_shown(const struct flows *f, const struct query_flow *r)
 	       strcmp(r->event, "flow_deny") == 0;
 }
 
+/* Refused for who it was, who is then the news. */
+static bool is_of_client(const struct query_flow *r)
+{
+	return strcmp(r->act, "deny") == 0 &&
+	       strncmp(r->reason, "client_", 7) == 0 && r->src[0];
+}
+
 static const char *or_dash(const char *text)
 {
 	return text && text[0] ? text : "-";
@@ -223,12 +230,14 @@ static void json_row(struct json *j, const struct query_flow *r,
 	json_cstr(j, "ev", r->event);
 	json_opt(j, "id", r->id);
 	json_opt(j, "act", r->act);
+	json_opt(j, "src", r->src);
 	json_opt(j, "host", r->host);
 	json_opt(j, "asked", r->asked);
 	json_opt(j, "address", r->dst_ip);
 	if (r->port)
 		json_uint(j, "port", r->port);
 	json_opt(j, "via", r->via);
+	json_opt(j, "parent", r->parent);
 	json_opt(j, "rule", r->rule);
 	json_opt(j, "reason", r->reason);
 	if (c) {
@@ -300,6 +309,8 @@ static bool print_flow(void *arg, const struct query_flow *r)
 	       or_dash(end));
 	if (r->count > 1 || r->again)
 		printf("  %sx%" PRIu32, r->again ? "again " : "", r->count);
+	if (is_of_client(r))
+		printf("  from %s", r->src);
 	putchar('\n');
 	return true;
 }

@@ -424,7 +424,9 @@ def learn(r):
            [(line.split()[1], int(line.split()[2].rpartition(":")[2]))
             for line in table])
     with open("one.jsonl", "w", encoding="ascii") as out:
-        for event, more in (("flow_open", {"host": "a.example.com"}),
+        for event, more in (("flow_open", {"host": "a.example.com",
+                                           "src": "192.0.2.9:40000",
+                                           "parent": "corp"}),
                             ("flow_close", {"reason": "client_closed",
                                             "bytes_up": 7, "bytes_down": 9})):
             out.write(json.dumps(
@@ -435,8 +437,19 @@ def learn(r):
                           capture_output=True, text=True, check=False)
     r.same("and a flow's end in the same object", json.loads(done.stdout),
            {"ts": "2026-01-01T00:00:00.000000Z", "ev": "flow_open",
-            "id": "one", "act": "allow", "host": "a.example.com", "port": 443,
+            "id": "one", "act": "allow", "src": "192.0.2.9:40000",
+            "host": "a.example.com", "port": 443, "parent": "corp",
             "end": "client_closed", "bytes_up": 7, "bytes_down": 9})
+    with open("client.jsonl", "w", encoding="ascii") as out:
+        out.write(json.dumps(
+            {"v": 1, "ts": "2026-01-01T00:00:00.000000Z", "act": "deny",
+             "ev": "flow_deny", "id": "one", "run": "listen-a-7f3a91",
+             "reason": "client_not_allowed", "src": "192.0.2.9:40000",
+             "dst_ip": "192.0.2.1", "dst_port": 3128}) + "\n")
+    done = subprocess.run([PROGRAM, "flows", "client.jsonl"],
+                          capture_output=True, text=True, check=False)
+    r.holds("whom a listener refused is in the table", done.stdout.endswith(
+        "  client_not_allowed  from 192.0.2.9:40000\n"), done)
     done = penstock("learn", "--refused", "--name", "r1", "audit.jsonl")
     with open("learnt.ini", "w", encoding="ascii") as out:
         out.write(done.stdout)
