@@ -298,7 +298,7 @@ static int make_env(struct run *r)
 		say("cannot make the environment: %s", strerror(-e));
 		return e;
 	}
-	if (ignored && !r->opts.quiet)
+	if (ignored && !r->opts.quiet && !r->opts.parent.env)
 		say("note: your %.*s does not count inside; the sandbox has "
 		    "its own proxy", (int)strcspn(ignored, "="), ignored);
 	return 0;
