@@ -235,7 +235,12 @@ static int main_open_log(struct daemon *d)
 	const char *path = d->service.config.log;
 	int err = path ? broker_open_log(path, &d->log_fd) : 0;
 
-	return err < 0 ? main_failed(path, err) : 0;
+	if (err < 0)
+		log_error("%s: %s%s", path, strerror(-err),
+			  err == -ENOENT || err == -EACCES ?
+			  ": make its directory, writable by the service's user" :
+			  "");
+	return err;
 }
 
 /* --- 6 loop and threads ------------------------------------------------------------- */

@@ -36,7 +36,9 @@ static const char opts_usage[] =
 	"  --parent-resolve here|parent, --parent-http connect|absolute\n"
 	"                      of the --parent before them\n"
 	"  --log-level WORD    error, warn, info or debug\n"
-	"  --help, --version\n";
+	"  --help, --version\n"
+	"\n"
+	"FILE, and all of this at length: penstockd(8).\n";
 
 enum {
 	OPT_CONFIG = 256, OPT_CHECK, OPT_PRIVATE, OPT_PLUG_FD, OPT_UID,

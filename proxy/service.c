@@ -230,7 +230,7 @@ int service_listen(struct service *s, size_t nworkers)
 		err = service_bind(&at, &s->listen_fd);
 	if (err < 0 && err != -EADDRINUSE && err != -EEXIST)
 		log_error("%s: %s%s", s->config.plug, strerror(-err),
-			  err == -ENOENT ? ": make its directory, writable by the service's user (RuntimeDirectory= in the unit)" : "");
+			  err == -ENOENT || err == -EACCES ? ": make its directory, writable by the service's user (RuntimeDirectory= in the unit)" : "");
 	return err < 0 ? err : host_socks_open(&s->config, nworkers,
 					       &s->socks);
 }
