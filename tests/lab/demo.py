@@ -119,7 +119,10 @@ def main():
         if not good or strangers:
             sys.exit("quickstart: this is not what should happen; "
                      "please report it with the lines above")
-        print("\nNext: README.md, 'Use it'.  All tests: sudo ./scripts/check")
+        print("\nNext: README.md, 'Use it', which begins with an install "
+              "(make -C build/quick install).\nThe manual, before that: "
+              "man -l cli/penstock.1 rules/penstock.ini.5 "
+              "proxy/penstockd.8\nAll tests: sudo ./scripts/check")
     finally:
         lab.close()
 
