@@ -168,6 +168,8 @@ class Listening:
 
     def close(self):
         self.stop()
+        # Whatever is left in the namespace keeps it alive, and this with it.
+        self.lab.host.sh("ip link del lan0")
         self.clients.close()
 
 
