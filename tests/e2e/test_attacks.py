@@ -393,7 +393,10 @@ class Room:
                 capture_output=True, text=True, check=True).stdout
             for queued in re.findall(
                     r"skmem:\(r(\d+),rb\d+,t(\d+),tb\d+,f(\d+)", said):
-                total += sum(map(int, queued))
+                # What is taken ahead is less than nothing for a moment, and
+                # ss knows no sign.
+                total += sum((int(n) + 2 ** 31) % 2 ** 32 - 2 ** 31
+                             for n in queued)
         return total >> 10
 
     def close(self):
