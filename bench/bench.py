@@ -49,6 +49,7 @@ class Bench:
         self.out = out
         self.rounds = rounds
         self.rows = []
+        self.has_account = False
         stage = lab.dir + "/stage"
         subprocess.run(["make", "-s", "-C", os.environ["PENSTOCK_BUILD"],
                         "install", "DESTDIR=" + stage], check=True,
@@ -61,6 +62,21 @@ class Bench:
         self.policy = lab.dir + "/bench.ini"
         with open(self.policy, "w", encoding="ascii") as text:
             text.write(POLICY)
+
+    service_user, service_name = SERVICE_USER, SERVICE_NAME
+
+    def service_account(self):
+        """A user of its own, in the lab's host."""
+        if self.has_account:
+            return
+        self.has_account = True
+        for name, line in (("passwd", "%s:x:%d:%d::/:/usr/sbin/nologin\n"
+                            % (SERVICE_NAME, SERVICE_USER, SERVICE_USER)),
+                           ("group", "%s:x:%d:\n"
+                            % (SERVICE_NAME, SERVICE_USER))):
+            with open(self.lab.host.path("/etc/" + name), "a",
+                      encoding="ascii") as table:
+                table.write(line)
 
     def row(self, **row):
         self.rows.append(row)
@@ -133,7 +149,7 @@ class Service:
 
     def __init__(self, bench):
         self.lab = bench.lab
-        self._account()
+        bench.service_account()
         where = self.lab.workdir("service", SERVICE_USER)
         self.plug = where + "/plug.sock"
         config = where + "/penstockd.ini"
@@ -145,15 +161,6 @@ class Service:
         self.process = self.lab.host.popen(
             [bench.penstockd, "--config", config], env={"PATH": "/usr/bin"},
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-    def _account(self):
-        for name, line in (("passwd", "%s:x:%d:%d::/:/usr/sbin/nologin\n"
-                            % (SERVICE_NAME, SERVICE_USER, SERVICE_USER)),
-                           ("group", "%s:x:%d:\n"
-                            % (SERVICE_NAME, SERVICE_USER))):
-            with open(self.lab.host.path("/etc/" + name), "a",
-                      encoding="ascii") as table:
-                table.write(line)
 
     def wait(self, argv, env):
         for _ in range(200):

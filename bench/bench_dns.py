@@ -4,7 +4,7 @@
 All have the same list of 1,000 domains (each with what is below it) and the
 same server behind them, which has an address for every name.  dnsperf asks:
 the peers from the lab's host over its loopback, Penstock from within a sealed
-sandbox over that one's.
+sandbox over that one's, and as a listener of a service beside the peers.
 
     cached      1,000 names, each asked for before
     denied      names that no list has, never the same one twice
@@ -71,6 +71,21 @@ queries     = 1000000000
 names       = 1000000000
 label_bytes = 1G
 nxdomain    = 1000000000
+"""
+
+
+SERVICE = """\
+[service]
+plug    = %(dir)s/plug.sock
+log     = %(dir)s/audit.jsonl
+user    = %(user)s
+workers = 1
+[plug]
+allow_policy_uid = 0
+policies = %(dir)s/policies
+[listen bench]
+dns     = 127.0.0.1:%(port)d
+policy  = bench
 """
 
 
@@ -302,6 +317,26 @@ class Penstock(Peer):
                 if os.readlink("/proc/%d/exe" % pid).endswith("/penstockd")]
 
 
+class Listener(Peer):
+    """The same policy, for clients of the host: what the peers are."""
+    kind = "penstock (listener)"
+    port = 5390
+
+    def commands(self):
+        self.bench.service_account()
+        where = self.bench.lab.workdir("dns-service", self.bench.service_user)
+        os.makedirs(where + "/policies")
+        write(where + "/policies/domains.list",
+              ["*." + domain(number) for number in range(DOMAINS)])
+        with open(where + "/policies/bench.ini", "w", encoding="ascii") as out:
+            out.write(POLICY)
+        config = where + "/penstockd.ini"
+        with open(config, "w", encoding="ascii") as out:
+            out.write(SERVICE % {"dir": where, "port": self.port,
+                                 "user": self.bench.service_name})
+        return [[self.bench.penstockd, "--config", config]]
+
+
 def below(pid):
     found = [pid]
     for task in os.listdir("/proc/%d/task" % pid):
@@ -399,6 +434,7 @@ def bench_dns(bench, cpu_of):
         questions = Questions(where)
         contenders.append(Floor(bench, where, cpu_of, False))
         contenders.append(Penstock(bench, where, cpu_of, False))
+        contenders.append(Listener(bench, where, cpu_of, False))
         for kind in (Unbound, Dnsdist, Recursor, Dnsmasq):
             if not all(map(os.path.exists, kind.needs)):
                 print("left out, not installed: " + kind.kind)
