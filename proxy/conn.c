@@ -106,6 +106,8 @@ static void conn_check(const struct conn *c)
 	REQUIRE(c->net < 0 || c->opened);
 	if (c->state == CONN_RELAY)
 		REQUIRE(c->net >= 0);
+	else
+		REQUIRE(c->ask || over);
 	if (c->state == CONN_HEAD || c->state == CONN_SOCKS ||
 	    c->state == CONN_START)
 		REQUIRE(c->net < 0);
@@ -124,10 +126,37 @@ void conn_set_state(struct conn *c, enum conn_state to)
 
 void conn_quiet(struct conn *c)
 {
-	sched_cancel(&c->read);
-	(void)!event_del(&c->readable);
-	(void)!event_del(&c->writable);
-	(void)!event_del(&c->timer);
+	struct conn_ask *a = c->ask;
+
+	if (!a)
+		return;
+	sched_cancel(&a->read);
+	(void)!event_del(&a->readable);
+	(void)!event_del(&a->writable);
+	(void)!event_del(&a->timer);
+}
+
+static void conn_ask_free(struct conn *c)
+{
+	if (!c->ask)
+		return;
+	conn_quiet(c);
+	buf_done(&c->ask->in);
+	buf_done(&c->ask->out);
+	mem_free(c->ask);
+	c->ask = NULL;
+}
+
+void conn_settle_down(struct conn *c)
+{
+	struct conn_target *cut = conn_target_dup(c->target);
+
+	conn_ask_free(c);
+	/* Without memory for it, it stays as it was. */
+	if (!cut)
+		return;
+	mem_free(c->target);
+	c->target = cut;
 }
 
 void conn_read_in(struct conn *c, enum conn_state state, unsigned ms)
@@ -135,7 +164,7 @@ void conn_read_in(struct conn *c, enum conn_state state, unsigned ms)
 	const struct timeval tv = { ms / 1000, ms % 1000 * 1000 };
 
 	conn_set_state(c, state);
-	if (event_add(&c->readable, NULL) || event_add(&c->timer, &tv))
+	if (event_add(&c->ask->readable, NULL) || event_add(&c->ask->timer, &tv))
 		conn_finish(c, REASON_MEMORY_EXCEEDED, true);
 }
 
@@ -158,7 +187,7 @@ static void conn_on_lean(struct conn *c, enum reason why)
 		conn_finish(c, c->why, true);
 		break;
 	case CONN_DIAL:
-		(void)!event_del(&c->readable);
+		(void)!event_del(&c->ask->readable);
 		break;
 	case CONN_START:
 	case CONN_HTTP:
@@ -173,31 +202,31 @@ static void conn_on_lean(struct conn *c, enum reason why)
 /* Read once into @in. Return: false when there is nothing to look at. */
 static bool conn_fill(struct conn *c, bool *ret_end)
 {
-	size_t room = MIN((size_t)READ_CHUNK, c->in.max - c->in.n);
-	enum reason why = c->in.n < READ_CHUNK ? REASON_ALLOWED :
+	size_t room = MIN((size_t)READ_CHUNK, c->ask->in.max - c->ask->in.n);
+	enum reason why = c->ask->in.n < READ_CHUNK ? REASON_ALLOWED :
 						 conn_may_hold(c);
 	ssize_t n;
 
 	if (room == 0) {
-		(void)!event_del(&c->readable);
+		(void)!event_del(&c->ask->readable);
 		return false;
 	}
 	if (why != REASON_ALLOWED) {
 		conn_on_lean(c, why);
 		return false;
 	}
-	if (buf_reserve(&c->in, room)) {
+	if (buf_reserve(&c->ask->in, room)) {
 		conn_finish(c, REASON_MEMORY_EXCEEDED, true);
 		return false;
 	}
-	n = recv(c->app, c->in.p + c->in.n, room, MSG_DONTWAIT);
+	n = recv(c->app, c->ask->in.p + c->ask->in.n, room, MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (n < 0) {
 		conn_finish(c, REASON_CLIENT_RESET, true);
 		return false;
 	}
-	c->in.n += (size_t)n;
+	c->ask->in.n += (size_t)n;
 	*ret_end = n == 0;
 	return true;
 }
@@ -247,7 +276,7 @@ static void conn_on_timeout(struct conn *c)
 			    c->admission : REASON_HEADER_TIMEOUT);
 		break;
 	case CONN_HELLO:
-		conn_refuse(c, c->in.n ? REASON_HELLO_INCOMPLETE :
+		conn_refuse(c, c->ask->in.n ? REASON_HELLO_INCOMPLETE :
 					 REASON_HEADER_TIMEOUT);
 		break;
 	case CONN_LISTEN:
@@ -256,12 +285,10 @@ static void conn_on_timeout(struct conn *c)
 	case CONN_REFUSE:
 		conn_finish(c, c->why, false);
 		break;
-	case CONN_RELAY:
-		conn_on_watch(c);
-		break;
 	case CONN_START:
 	case CONN_DIAL:
 	case CONN_HTTP:
+	case CONN_RELAY:
 	case CONN_ENDED:
 	case CONN_STATES:
 		REQUIRE(!"a state that waits");
@@ -281,8 +308,8 @@ static void readable_cb(evutil_socket_t fd UNUSED, short what UNUSED,
 {
 	struct conn *c = conn_of(arg);
 
-	if (sched_run(&c->s->turn, &c->read))
-		(void)!event_del(&c->readable);
+	if (sched_run(&c->s->turn, &c->ask->read))
+		(void)!event_del(&c->ask->readable);
 }
 
 static void read_fn(void *arg)
@@ -291,8 +318,8 @@ static void read_fn(void *arg)
 
 	sched_spend(&c->s->turn, SCHED_COST_CALL);
 	/* It rested while this waited. */
-	if (!event_pending(&c->readable, EV_READ, NULL) &&
-	    event_add(&c->readable, NULL))
+	if (!event_pending(&c->ask->readable, EV_READ, NULL) &&
+	    event_add(&c->ask->readable, NULL))
 		conn_finish(c, REASON_MEMORY_EXCEEDED, true);
 	else
 		conn_on_readable(c);
@@ -311,35 +338,62 @@ static void timer_cb(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 
 /* --- beginning ------------------------------------------------------------------- */
 
-static struct conn *conn_init(struct conn *c, struct sandbox *s, int fd,
-			      enum record_via via)
+static struct conn_ask *conn_ask_new(struct conn *c)
 {
-	struct event_base *base = s->worker->base;
+	struct event_base *base = c->s->worker->base;
+	struct conn_ask *a = mem_new(sizeof(*a));
 
+	if (!a)
+		return NULL;
+	a->in = BUF_FOR(CONN_IN_MAX, &c->s->memory);
+	a->out = BUF_FOR(CONN_IN_MAX, &c->s->memory);
+	sched_work_init(&a->read, read_fn, c);
+	if (event_assign(&a->readable, base, c->app, EV_READ | EV_PERSIST,
+			 readable_cb, c) ||
+	    event_assign(&a->writable, base, c->app, EV_WRITE | EV_PERSIST,
+			 writable_cb, c) ||
+	    event_assign(&a->timer, base, -1, 0, timer_cb, c)) {
+		mem_free(a);
+		return NULL;
+	}
+	return a;
+}
+
+static void conn_free(struct conn *c)
+{
+	if (!c)
+		return;
+	conn_ask_free(c);
+	if (c->watch)
+		event_free(c->watch);
+	mem_free(c->sni);
+	mem_free(c->target);
+	c->magic = 0;
+	mem_free(c);
+}
+
+static bool conn_init(struct conn *c, struct sandbox *s, int fd,
+		      enum record_via via)
+{
 	c->magic = CONN_MAGIC;
 	c->s = s;
 	c->app = fd;
 	c->net = -1;
 	c->via = via;
 	c->began_ms = clock_mono_ms();
-	c->in = BUF_FOR(CONN_IN_MAX, &s->memory);
-	c->out = BUF_FOR(CONN_IN_MAX, &s->memory);
 	id_new(&c->id);
 	list_init(&c->dead);
-	sched_work_init(&c->read, read_fn, c);
-	if (event_assign(&c->readable, base, fd, EV_READ | EV_PERSIST,
-			 readable_cb, c) ||
-	    event_assign(&c->writable, base, fd, EV_WRITE | EV_PERSIST,
-			 writable_cb, c) ||
-	    event_assign(&c->timer, base, -1, 0, timer_cb, c))
-		return NULL;
+	c->target = mem_new(sizeof(*c->target));
+	c->ask = conn_ask_new(c);
+	if (!c->target || !c->ask)
+		return false;
 	/* Without its ends a connection can still be judged and recorded. */
 	(void)!sock_peer(fd, &c->src);
 	c->rules = rules_ref(s->rules);
 	list_add(&s->conns, &c->node);
 	s->nconns++;
 	conn_enter(c);
-	return c;
+	return true;
 }
 
 struct conn *conn_new(struct sandbox *s, int fd, enum record_via via)
@@ -349,7 +403,7 @@ struct conn *conn_new(struct sandbox *s, int fd, enum record_via via)
 
 	if (c && conn_init(c, s, fd, via))
 		return c;
-	mem_free(c);
+	conn_free(c);
 	sandbox_record(RECORD_FLOW_DENY, RECORD_DENY, REASON_MEMORY_EXCEEDED,
 		       via, &r);
 	sandbox_deny(s, &r);
@@ -378,6 +432,8 @@ void conn_finish(struct conn *c, enum reason why, bool reset)
 	if (c->state == CONN_ENDED)
 		return;
 	conn_quiet(c);
+	if (c->watch)
+		(void)!event_del(c->watch);
 	conn_release(c, why);
 	conn_record_end(c, why);
 	conn_leave(c);
@@ -421,11 +477,8 @@ void conn_reclaim(struct worker *w)
 		list_del(&c->node);
 		s->nconns--;
 		rules_unref(c->rules);
-		buf_done(&c->in);
-		buf_done(&c->out);
 		conn_discharge(c);
-		c->magic = 0;
-		mem_free(c);
+		conn_free(c);
 		sandbox_on_less(s);
 	}
 }

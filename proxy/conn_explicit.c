@@ -45,7 +45,7 @@ static enum reason connect_judge(struct conn *c, const struct http1_head *head)
 	if (!http1_parse_target(head, &t, &why))
 		return why;
 	meant = conn_target_set(c->s, t.kind == HOST_NAME ? &t.name : NULL,
-				&t.addr, t.port, &c->target, &c->dns);
+				&t.addr, t.port, c->target, &c->dns);
 	why = connect_fault(head, &t);
 	if (why != REASON_ALLOWED)
 		return why;
@@ -61,7 +61,7 @@ static void on_connect(struct conn *c, const struct http1_head *head)
 		return;
 	}
 	c->speech = conn_protocol(c, &c->answer)->speech;
-	buf_consume(&c->in, head->bytes);
+	buf_consume(&c->ask->in, head->bytes);
 	conn_dial(c);
 }
 
@@ -84,7 +84,7 @@ void conn_on_head(struct conn *c, bool end)
 	enum reason why = REASON_REQUEST_MALFORMED;
 	enum http1_result result = HTTP1_MORE;
 	struct http1_head head;
-	int connect = is_connect(buf_str(&c->in));
+	int connect = is_connect(buf_str(&c->ask->in));
 
 	if (conn_socks_begins(c)) {
 		conn_refuse(c, REASON_SOCKS_ON_HTTP_PORT);
@@ -101,16 +101,16 @@ void conn_on_head(struct conn *c, bool end)
 	}
 	if (connect > 0) {
 		c->via = RECORD_VIA_CONNECT;
-		if (http1_head_grew(buf_str(&c->in), c->seen))
-			result = http1_parse_request(buf_str(&c->in), &head,
+		if (http1_head_grew(buf_str(&c->ask->in), c->ask->seen))
+			result = http1_parse_request(buf_str(&c->ask->in), &head,
 						     &why);
-		c->seen = c->in.n;
+		c->ask->seen = c->ask->in.n;
 	}
 	switch (result) {
 	case HTTP1_MORE:
 		if (end)
 			conn_finish(c, REASON_CLIENT_CLOSED_EARLY, false);
-		else if (c->in.n >= conn_head_max(c))
+		else if (c->ask->in.n >= conn_head_max(c))
 			conn_refuse(c, REASON_HEADER_TOO_LARGE);
 		break;
 	case HTTP1_DONE:

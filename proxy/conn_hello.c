@@ -20,6 +20,7 @@
 #include <assert.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "proxy/conn_names.h"
 #include "proxy/conn_own.h"
 #include "proxy/relay_pool.h"
@@ -38,13 +39,14 @@ static_assert(SNIFF_HELLO_MAX <= CONN_IN_MAX, "a hello fits the buffer");
  */
 static bool hello_grew(struct conn *c)
 {
-	const uint8_t *p = (const uint8_t *)c->in.p;
+	struct conn_ask *a = c->ask;
+	const uint8_t *p = (const uint8_t *)a->in.p;
 
-	if (c->in.n < c->need)
+	if (a->in.n < a->need)
 		return false;
-	while (c->in.n >= c->need + RECORD_HEAD)
-		c->need += RECORD_HEAD +
-			   ((size_t)p[c->need + 3] << 8 | p[c->need + 4]);
+	while (a->in.n >= a->need + RECORD_HEAD)
+		a->need += RECORD_HEAD + ((size_t)p[a->need + 3] << 8 |
+					  p[a->need + 4]);
 	return true;
 }
 
@@ -56,11 +58,11 @@ static enum reason first_bytes_named(struct conn *c,
 	if (!hello->has_sni)
 		return rules_passes(&c->answer) ? REASON_ALLOWED :
 						  c->answer.reason;
-	why = conn_target_set(c->s, &hello->sni, NULL, c->target.port,
-			      &c->target, &c->dns);
+	why = conn_target_set(c->s, &hello->sni, NULL, c->target->port,
+			      c->target, &c->dns);
 	if (why != REASON_ALLOWED)
 		return why;
-	conn_target_judge(c, &c->target, &c->answer);
+	conn_target_judge(c, c->target, &c->answer);
 	if (!rules_passes(&c->answer))
 		return c->answer.reason;
 	return conn_protocol(c, &c->answer)->speech == SPEECH_HTTP ?
@@ -72,8 +74,8 @@ static enum reason literal_named(const struct conn *c,
 {
 	const struct rules_question q = {
 		.host = host_name_str(&hello->sni),
-		.addr = &c->target.addr,
-		.port = c->target.port,
+		.addr = &c->target->addr,
+		.port = c->target->port,
 		.hosts = c->s->worker->hosts,
 		.now = clock_wall_s(),
 	};
@@ -88,31 +90,44 @@ static enum reason hello_judge(struct conn *c,
 {
 	if (c->by_first_bytes)
 		return first_bytes_named(c, hello);
-	if (c->target.name.n == 0)
+	if (c->target->name.n == 0)
 		return hello->has_sni ? literal_named(c, hello) :
 					REASON_ALLOWED;
 	if (!hello->has_sni)
 		return conn_names_literal_passes(c) ? REASON_ALLOWED :
 						      REASON_SNI_MISSING;
-	if (c->target.alone)
+	if (c->target->alone)
 		return conn_names_pick(c, &hello->sni);
 	return str_eq(host_name_str(&hello->sni),
-		      host_name_str(&c->target.name)) ?
+		      host_name_str(&c->target->name)) ?
 		       REASON_ALLOWED : REASON_NAME_MISMATCH;
+}
+
+/* For the record. */
+static enum reason hello_keep(struct conn *c, struct str sni)
+{
+	mem_free(c->sni);
+	c->sni = NULL;
+	c->sni_n = MIN(sni.n, (size_t)CONN_SNI_MAX);
+	if (c->sni_n == 0)
+		return REASON_ALLOWED;
+	c->sni = mem_dup_str(str_make(sni.p, c->sni_n));
+	if (c->sni)
+		return REASON_ALLOWED;
+	c->sni_n = 0;
+	return REASON_MEMORY_EXCEEDED;
 }
 
 static void hello_done(struct conn *c, const struct sniff_hello *hello)
 {
-	enum reason why;
+	enum reason why = hello_keep(c, hello->sni_raw);
 
-	c->sni_n = (uint8_t)MIN(hello->sni_raw.n, sizeof(c->sni));
-	if (c->sni_n)
-		memcpy(c->sni, hello->sni_raw.p, c->sni_n);
-	why = hello_judge(c, hello);
+	if (why == REASON_ALLOWED)
+		why = hello_judge(c, hello);
 	if (why != REASON_ALLOWED)
 		conn_refuse(c, why);
 	else if (c->established)
-		conn_start_relay(c, buf_str(&c->in), STR_NONE);
+		conn_start_relay(c, buf_str(&c->ask->in), STR_NONE);
 	else
 		conn_dial(c);
 }
@@ -123,14 +138,14 @@ void conn_on_hello(struct conn *c, bool end)
 	enum reason why = REASON_ALLOWED;
 	enum sniff_result result = SNIFF_MORE;
 
-	if (c->in.n && hello_grew(c))
-		result = sniff_hello(buf_str(&c->in),
+	if (c->ask->in.n && hello_grew(c))
+		result = sniff_hello(buf_str(&c->ask->in),
 				     relay_pool_scratch(c->s->worker->relay),
 				     &hello, &why);
 	switch (result) {
 	case SNIFF_MORE:
 		if (end)
-			conn_finish(c, c->in.n ? REASON_HELLO_INCOMPLETE :
+			conn_finish(c, c->ask->in.n ? REASON_HELLO_INCOMPLETE :
 				    REASON_CLIENT_CLOSED_EARLY, false);
 		break;
 	case SNIFF_DONE:

@@ -89,7 +89,7 @@ static bool take_connected(struct conn *c, const struct conn_target *t)
 {
 	if (c->net < 0)
 		return false;
-	if (conn_target_eq(&c->target, t) && net_is_alive(c)) {
+	if (conn_target_eq(c->target, t) && net_is_alive(c)) {
 		tell_way(c);
 		forward_dialed(c->forward, stream_plain(fd_take(&c->net)),
 			       c->began_ms);
@@ -130,9 +130,9 @@ static void http_dial(void *arg, const struct forward_target *f, bool fresh)
 		conn_record_end(c, REASON_ORIGIN_CLOSED);
 	if (!fresh && take_pooled(c, &t))
 		return;
-	c->target = t;
+	conn_target_copy(c->target, &t);
 	c->dns = dns;
-	conn_target_judge(c, &c->target, &c->answer);
+	conn_target_judge(c, c->target, &c->answer);
 	if (c->recorded)
 		id_new(&c->id);
 	c->began_ms = clock_mono_ms();
@@ -203,9 +203,9 @@ static bool http_net_idle(void *arg, struct stream *net, uint64_t bytes_up,
 static bool http_name_behind(const struct conn *c, struct record *r,
 			     struct conn_target *ret)
 {
-	if (c->target.name.n && c->target.port == r->dst.port &&
-	    ip_addr_eq(&c->target.wish, &r->dst.addr)) {
-		*ret = c->target;
+	if (c->target->name.n && c->target->port == r->dst.port &&
+	    ip_addr_eq(&c->target->wish, &r->dst.addr)) {
+		conn_target_copy(ret, c->target);
 		return true;
 	}
 	return conn_target_set(c->s, NULL, &r->dst.addr, r->dst.port, ret,
@@ -228,10 +228,10 @@ static void http_record(void *arg, struct record *r)
 		r->dst.addr = (struct ip_addr){ .family = IP_NONE };
 	}
 	/* One that asked about the proxy has no target. */
-	of_flow = r->dst.port && r->dst.port == c->target.port &&
+	of_flow = r->dst.port && r->dst.port == c->target->port &&
 		  (r->host.n ?
-		   str_eq(r->host, host_name_str(&c->target.name)) :
-		   ip_addr_eq(&r->dst.addr, &c->target.addr));
+		   str_eq(r->host, host_name_str(&c->target->name)) :
+		   ip_addr_eq(&r->dst.addr, &c->target->addr));
 	conn_record_http(c, r, of_flow);
 }
 
@@ -273,16 +273,16 @@ static void http_pin(const struct conn *c, struct forward_config *config)
 {
 	struct forward_target *pinned = &config->pinned;
 
-	pinned->port = c->target.port;
+	pinned->port = c->target->port;
 	if (c->by_first_bytes) {
 		config->mode = FORWARD_BY_HOST;
 	} else if (c->via == RECORD_VIA_FORWARD) {
 		config->mode = FORWARD_EXPLICIT;
 	} else {
 		config->mode = FORWARD_PINNED;
-		pinned->kind = c->target.name.n ? HOST_NAME : HOST_ADDRESS;
-		pinned->name = c->target.name;
-		pinned->addr = c->target.addr;
+		pinned->kind = c->target->name.n ? HOST_NAME : HOST_ADDRESS;
+		pinned->name = c->target->name;
+		pinned->addr = c->target->addr;
 	}
 }
 
@@ -291,7 +291,7 @@ void conn_start_http(struct conn *c)
 	struct forward_config config = {
 		.base = c->s->worker->base,
 		.app = stream_plain(c->app),
-		.early = buf_str(&c->in),
+		.early = buf_str(&c->ask->in),
 		.policy = rules_name(c->rules),
 		.run = c->s->run,
 		.limits = conn_http_limits(c),
@@ -311,6 +311,6 @@ void conn_start_http(struct conn *c)
 		conn_finish(c, REASON_MEMORY_EXCEEDED, true);
 		return;
 	}
-	buf_done(&c->in);
-	c->in = BUF_FOR(CONN_IN_MAX, &c->s->memory);
+	buf_done(&c->ask->in);
+	c->ask->in = BUF_FOR(CONN_IN_MAX, &c->s->memory);
 }

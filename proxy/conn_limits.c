@@ -131,7 +131,7 @@ size_t conn_head_max(const struct conn *c)
 {
 	uint32_t max = rules_limits(c->rules)->header_bytes;
 
-	return max && max < c->in.max ? max : c->in.max;
+	return max && max < CONN_IN_MAX ? max : CONN_IN_MAX;
 }
 
 enum reason conn_begin_flow(struct conn *c, const struct rules_answer *answer)
@@ -155,6 +155,8 @@ struct forward_limits conn_http_limits(const struct conn *c)
 
 /* --- silence, and the length of a flow ------------------------------------------ */
 
+static void watch_cb(evutil_socket_t fd, short what, void *arg);
+
 static void watch(struct conn *c)
 {
 	const struct rules_limits *l = rules_limits(c->rules);
@@ -169,8 +171,10 @@ static void watch(struct conn *c)
 		return;
 	tv.tv_sec = ms / 1000;
 	tv.tv_usec = ms % 1000 * 1000;
+	if (!c->watch)
+		c->watch = event_new(c->s->worker->base, -1, 0, watch_cb, c);
 	/* A limit that cannot be watched is one that is reached. */
-	if (event_add(&c->timer, &tv))
+	if (!c->watch || event_add(c->watch, &tv))
 		conn_finish(c, REASON_MEMORY_EXCEEDED, true);
 }
 
@@ -189,8 +193,9 @@ void conn_watch_relay(struct conn *c)
 	watch(c);
 }
 
-void conn_on_watch(struct conn *c)
+static void watch_cb(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 {
+	struct conn *c = arg;
 	const struct rules_limits *l = rules_limits(c->rules);
 	int64_t now = clock_mono_ms();
 	uint64_t sum = passed(c) + sock_acked(c->app) + sock_acked(c->net);

@@ -147,12 +147,12 @@ enum reason conn_names_connect(struct conn *c)
 {
 	struct conn_votes v;
 
-	if (!conn_names_vote(c, &c->target, &v))
+	if (!conn_names_vote(c, c->target, &v))
 		return REASON_ALLOWED;
 	if (v.n == 1 || (v.passed < v.n && conn_votes_literal(&v)) ||
 	    (v.speeches != BIT(SPEECH_TLS) && v.speeches != BIT(SPEECH_HTTP)))
-		return settle(&c->target, &v, &c->dns);
-	target_become(&c->target, v.pass, true, &c->dns);
+		return settle(c->target, &v, &c->dns);
+	target_become(c->target, v.pass, true, &c->dns);
 	/* Then each request's Host picks. */
 	c->by_first_bytes = v.speeches == BIT(SPEECH_HTTP);
 	return REASON_ALLOWED;
@@ -160,25 +160,25 @@ enum reason conn_names_connect(struct conn *c)
 
 enum reason conn_names_pick(struct conn *c, const struct host_name *name)
 {
-	const struct ip_addr asked = c->target.wish;
+	const struct ip_addr asked = c->target->wish;
 	struct rules_answer a;
 	struct name_pin *pin;
 
-	if (str_eq(host_name_str(name), host_name_str(&c->target.name))) {
-		c->target.alone = false;
+	if (str_eq(host_name_str(name), host_name_str(&c->target->name))) {
+		c->target->alone = false;
 		return REASON_ALLOWED;
 	}
 	pin = name_pins_find(c->s->pins, &asked, host_name_str(name),
 			     clock_mono_ms());
 	if (!pin)
 		return REASON_NAME_MISMATCH;
-	ask(c, host_name_str(name), &asked, c->target.port, &a);
+	ask(c, host_name_str(name), &asked, c->target->port, &a);
 	if (!rules_passes(&a))
 		return a.reason;
-	if (speech_of(&a, c->target.port) == SPEECH_HTTP)
+	if (speech_of(&a, c->target->port) == SPEECH_HTTP)
 		return REASON_PROTOCOL_MISMATCH;
-	c->target.name = *name;
-	c->target.alone = false;
+	c->target->name = *name;
+	c->target->alone = false;
 	c->answer = a;
 	(void)conn_names_hold(c, &asked);
 	return REASON_ALLOWED;
@@ -186,8 +186,8 @@ enum reason conn_names_pick(struct conn *c, const struct host_name *name)
 
 bool conn_names_unanimous(const struct conn *c)
 {
-	struct conn_target t = { .addr = c->target.wish,
-				 .port = c->target.port };
+	struct conn_target t = { .addr = c->target->wish,
+				 .port = c->target->port };
 	struct conn_votes v;
 
 	vote_all(c, &t, &t.addr, &v);
@@ -198,9 +198,9 @@ bool conn_names_literal_passes(const struct conn *c)
 {
 	struct rules_answer a;
 
-	if (c->target.wish.family == IP_NONE)
+	if (c->target->wish.family == IP_NONE)
 		return false;
-	ask(c, STR_NONE, &c->target.wish, c->target.port, &a);
+	ask(c, STR_NONE, &c->target->wish, c->target->port, &a);
 	return a.reason == REASON_ALLOWED;
 }
 
@@ -209,10 +209,10 @@ bool conn_names_hold(struct conn *c, const struct ip_addr *asked)
 	int64_t now = clock_mono_ms();
 
 	conn_names_release(c);
-	if (c->target.name.n == 0 || asked->family == IP_NONE)
+	if (c->target->name.n == 0 || asked->family == IP_NONE)
 		return false;
 	c->pin = name_pins_find(c->s->pins, asked,
-				host_name_str(&c->target.name), now);
+				host_name_str(&c->target->name), now);
 	if (!c->pin)
 		return false;
 	name_pin_hold(c->s->pins, c->pin, now);

@@ -44,11 +44,11 @@ static void on_connected(struct conn *c)
 	char out[SOCKS_ANSWER_MAX];
 
 	if (!conn_is_tunnel(c)) {
-		conn_start_relay(c, buf_str(&c->in), STR_NONE);
+		conn_start_relay(c, buf_str(&c->ask->in), STR_NONE);
 		return;
 	}
 	if (c->speech == SPEECH_OPAQUE) {
-		conn_start_relay(c, buf_str(&c->in), established(c, out));
+		conn_start_relay(c, buf_str(&c->ask->in), established(c, out));
 		return;
 	}
 	conn_quiet(c);
@@ -62,7 +62,7 @@ static void on_connected(struct conn *c)
 		return;
 	}
 	conn_read_in(c, CONN_HELLO, conn_head_ms(c));
-	if (c->state == CONN_HELLO && c->in.n)
+	if (c->state == CONN_HELLO && c->ask->in.n)
 		conn_on_hello(c, false);
 }
 
@@ -95,7 +95,7 @@ static void on_dialed(void *arg, const struct dial_result *r)
 int conn_dial_target(struct conn *c)
 {
 	struct worker *w = c->s->worker;
-	const struct conn_target *t = &c->target;
+	const struct conn_target *t = c->target;
 	/* Of a name's own addresses, the one that was asked for goes first: if
 	 * it was given for the name, whatever the name has by now. */
 	const struct ip_addr wish = ip_addr_unmapped(
@@ -143,7 +143,7 @@ void conn_on_dial_read(struct conn *c, bool end)
 	if (!end)
 		return;
 	if (c->speech == SPEECH_OPAQUE && c->via == RECORD_VIA_TRANSPARENT)
-		(void)!event_del(&c->readable);
+		(void)!event_del(&c->ask->readable);
 	else
 		conn_finish(c, REASON_CLIENT_CLOSED, false);
 }
@@ -151,9 +151,9 @@ void conn_on_dial_read(struct conn *c, bool end)
 void conn_dial(struct conn *c)
 {
 	/* Whoever was read goes on to be. */
-	(void)!event_del(&c->timer);
+	(void)!event_del(&c->ask->timer);
 	conn_set_state(c, CONN_DIAL);
-	if (event_add(&c->readable, NULL) || conn_dial_target(c))
+	if (event_add(&c->ask->readable, NULL) || conn_dial_target(c))
 		conn_refuse(c, REASON_MEMORY_EXCEEDED);
 }
 
@@ -205,9 +205,6 @@ void conn_start_relay(struct conn *c, struct str up, struct str down)
 	}
 	/* Behind the relay's own interest in app, so that the kernel's set stays
 	 * as it is. */
-	conn_quiet(c);
-	/* An idle tunnel owns no memory but this struct. */
-	buf_done(&c->in);
-	c->in = BUF_FOR(CONN_IN_MAX, &c->s->memory);
+	conn_settle_down(c);
 	conn_watch_relay(c);
 }

@@ -86,13 +86,17 @@ enum conn_state {
 	CONN_STATES
 };
 
-/* What is asked for: a name, or an address when there is no name. */
+/*
+ * What is asked for: a name, or an address when there is no name.  Of one that
+ * will not change any more there may be no memory behind the end of its name:
+ * it is copied by conn_target_copy(), and never assigned from.
+ */
 struct conn_target {
-	struct host_name name;		/* n == 0: none */
 	struct ip_addr addr;		/* the literal; with a name: none */
 	struct ip_addr wish;		/* the real address that led to the name */
 	bool alone;			/* no other of the name's may be dialled */
 	uint16_t port;
+	struct host_name name;		/* n == 0: none */
 };
 
 /* The message of SOCKS that is awaited. */
@@ -115,7 +119,7 @@ struct conn_flow {
 	enum record_via via;
 	struct ip_endpoint src;		/* the program's end that opened it */
 	struct ip_endpoint asked;
-	struct conn_target target;
+	const struct conn_target *target;	/* borrowed */
 	struct ip_endpoint dst;
 	struct dial_way way;
 	unsigned parent_status;
@@ -123,6 +127,18 @@ struct conn_flow {
 	int64_t began_ms;
 	uint64_t bytes_up, bytes_down;
 	struct quota_flow account;
+};
+
+/* What a connection needs until its tunnel stands, and has no use for then:
+ * the first bytes, and who waits for more. */
+struct conn_ask {
+	struct buf in, out;
+	size_t seen;			/* of @in, by the parser of heads */
+	size_t need;			/* of @in, for the next hello record */
+	size_t drained;
+	struct conn_socks socks;
+	struct event readable, writable, timer;
+	struct sched_work read;		/* when it is the sandbox's turn */
 };
 
 struct conn {
@@ -137,7 +153,7 @@ struct conn {
 	struct ip_endpoint src;
 	struct ip_endpoint asked;	/* transparent; else family IP_NONE */
 
-	struct conn_target target;
+	struct conn_target *target;	/* owned; cut behind its name in RELAY */
 	struct rules_answer answer;	/* the last judgement of it */
 	enum rules_speech speech;	/* what is demanded of the first bytes */
 	bool by_first_bytes;		/* only they can name what is meant */
@@ -145,7 +161,6 @@ struct conn {
 	bool rules_changed;		/* while it was being dialled */
 	struct name_pin *pin;		/* held: the address that was asked for
 					 * is the name's; or NULL */
-	struct conn_socks socks;
 	enum reason why;		/* of a refusal that is being told */
 	enum reason admission;		/* why it may ask for nothing */
 	bool counted;			/* among the run's connections, */
@@ -166,19 +181,16 @@ struct conn {
 	unsigned parent_status;		/* that it refused with, or 0 */
 	uint64_t base_up, base_down;	/* of the flow, before what counts now */
 	uint64_t bytes_up, bytes_down;
-	uint8_t sni_n;
-	char sni[CONN_SNI_MAX];
+	char *sni;			/* as it was sent, for the record */
+	size_t sni_n;
 
-	struct buf in, out;
-	size_t seen;			/* of @in, by the parser of heads */
-	size_t need;			/* of @in, for the next hello record */
-	size_t drained;
+	struct conn_ask *ask;		/* NULL in RELAY */
 	struct dial *dial;
 	struct relay *relay;
+	struct event *watch;		/* of the relay: silence and length; NULL:
+					 * there has been no limit */
 	struct forward *forward;
 	bool forward_over;		/* it has called finish() */
-	struct event readable, writable, timer;
-	struct sched_work read;		/* when it is the sandbox's turn */
 };
 
 /* --- conn.c -------------------------------------------------------------------- */
@@ -193,6 +205,12 @@ void conn_read_in(struct conn *c, enum conn_state state, unsigned ms);
 /* Events of app's stop; for those who hand app on. */
 void conn_quiet(struct conn *c);
 void conn_set_state(struct conn *c, enum conn_state to);
+/* Its tunnel stands: what is not needed for that is given back. */
+void conn_settle_down(struct conn *c);
+static inline struct str conn_sni(const struct conn *c)
+{
+	return str_make(c->sni, c->sni_n);
+}
 /* The end: what is not recorded yet is, and the sockets close. */
 void conn_finish(struct conn *c, enum reason why, bool reset);
 
@@ -212,6 +230,9 @@ enum reason conn_target_set(const struct sandbox *s,
 			    const struct ip_addr *addr, uint16_t port,
 			    struct conn_target *ret, struct id *ret_dns);
 void conn_target_name(struct conn_target *t, struct str name);
+void conn_target_copy(struct conn_target *to, const struct conn_target *from);
+/* One that will not change any more; NULL: no memory. */
+struct conn_target *conn_target_dup(const struct conn_target *t);
 /* It borrows @t and the worker's addresses. */
 struct rules_question conn_target_question(const struct conn *c,
 					   const struct conn_target *t);
@@ -243,7 +264,6 @@ size_t conn_head_max(const struct conn *c);
 enum reason conn_begin_flow(struct conn *c, const struct rules_answer *answer);
 /* Silence and length of the tunnel, as the policy has them now. */
 void conn_watch_relay(struct conn *c);
-void conn_on_watch(struct conn *c);
 
 /* --- judging again: conn_rejudge.c ----------------------------------------------- */
 

@@ -35,17 +35,25 @@
 #include "proxy/worker.h"
 
 #define POOL_MAGIC	0x504f4f4cu	/* "POOL" */
-#define POOL_MEMORY	(sizeof(struct pooled) + CONN_SOCKET_MEMORY)
+#define POOL_MEMORY	(sizeof(struct pooled) + sizeof(struct conn_target) + \
+			 CONN_SOCKET_MEMORY)
 
 struct pooled {
 	uint32_t magic;
 	struct list node;		/* sandbox.pool */
 	struct sandbox *s;
 	struct ruleset *rules;		/* one reference: the flow's */
+	struct conn_target *target;	/* owned: the flow's */
 	struct conn_flow flow;
 	struct event silence;		/* its end, by a byte or the clock */
 	int fd;
 };
+
+static void pooled_drop(struct pooled *p)
+{
+	mem_free(p->target);
+	mem_free(p);
+}
 
 /* Nothing watches it, and its descriptor was taken or closed. */
 static void pooled_free(struct pooled *p)
@@ -56,7 +64,7 @@ static void pooled_free(struct pooled *p)
 	rules_unref(p->rules);
 	p->magic = 0;
 	mem_account_give(&p->s->memory, POOL_MEMORY);
-	mem_free(p);
+	pooled_drop(p);
 }
 
 static void pooled_close(struct pooled *p, enum reason why)
@@ -102,7 +110,7 @@ bool conn_pool_give(struct conn *c, int fd)
 	struct pooled *p;
 
 	/* What was judged by a name's one address is not the name's. */
-	if (s->ending || !c->opened || c->target.alone || c->rules != s->rules)
+	if (s->ending || !c->opened || c->target->alone || c->rules != s->rules)
 		return false;
 	/* What a parent makes of a connection is its own to say, each time. */
 	if (c->way.parent)
@@ -113,13 +121,15 @@ bool conn_pool_give(struct conn *c, int fd)
 	*p = (struct pooled){
 		.magic = POOL_MAGIC, .s = s, .fd = fd, .flow = conn_flow_of(c),
 	};
-	if (!pooled_watch(p)) {
-		mem_free(p);
+	p->target = conn_target_dup(c->target);
+	p->flow.target = p->target;
+	if (!p->target || !pooled_watch(p)) {
+		pooled_drop(p);
 		return false;
 	}
 	if (mem_account_take(&s->memory, POOL_MEMORY) != REASON_ALLOWED) {
 		(void)!event_del(&p->silence);
-		mem_free(p);
+		pooled_drop(p);
 		return false;
 	}
 	p->rules = rules_ref(c->rules);
@@ -138,9 +148,9 @@ static bool flow_passes(const struct sandbox *s, const struct ruleset *rules,
 			const struct conn_flow *f, struct rules_answer *ret)
 {
 	const struct rules_question q = {
-		.host = host_name_str(&f->target.name),
+		.host = host_name_str(&f->target->name),
 		.addr = &f->dst.addr,
-		.port = f->target.port,
+		.port = f->target->port,
 		.hosts = s->worker->hosts,
 		.now = clock_wall_s(),
 	};
@@ -170,8 +180,8 @@ static bool is_wanted(const struct pooled *p, const struct conn *c,
 	const struct conn_flow *f = &p->flow;
 
 	return p->rules == c->rules && f->via == c->via && !t->alone &&
-	       conn_target_eq(&f->target, t) &&
-	       ip_addr_eq(&f->target.wish, &t->wish) &&
+	       conn_target_eq(f->target, t) &&
+	       ip_addr_eq(&f->target->wish, &t->wish) &&
 	       ip_addr_eq(&f->asked.addr, &c->asked.addr);
 }
 

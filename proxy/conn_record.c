@@ -59,7 +59,7 @@ static const char *flow_protocol(const struct conn_flow *f)
 {
 	if (f->answer.protocol)
 		return f->answer.protocol->name;
-	return rules_protocol_by_port(f->target.port)->name;
+	return rules_protocol_by_port(f->target->port)->name;
 }
 
 static void record_way(const struct dial_way *way, unsigned status,
@@ -85,20 +85,20 @@ static void record_fill(const struct conn_flow *f, enum record_event event,
 		.id = f->id,
 		.dns = f->dns,
 		.rule = f->answer.rule,
-		.host = host_name_str(&f->target.name),
+		.host = host_name_str(&f->target->name),
 		.src = f->src,
 		.asked = f->asked.addr,
 		.dst = f->dst,
-		.proto = f->target.port ? flow_protocol(f) : NULL,
+		.proto = f->target->port ? flow_protocol(f) : NULL,
 		.rcode = -1,
 		.dur_ms = -1,
 	};
 	if (ret->asked.family == IP_NONE)
-		ret->asked = f->target.wish;
+		ret->asked = f->target->wish;
 	record_way(&f->way, f->parent_status, ret);
-	ret->dst.port = f->target.port;
+	ret->dst.port = f->target->port;
 	if (ret->dst.addr.family == IP_NONE)
-		ret->dst.addr = f->target.addr;
+		ret->dst.addr = f->target->addr;
 }
 
 enum reason conn_record_open(struct conn *c, const struct rules_answer *answer)
@@ -113,7 +113,7 @@ enum reason conn_record_open(struct conn *c, const struct rules_answer *answer)
 	f = conn_flow_of(c);
 	record_fill(&f, RECORD_FLOW_OPEN, answer->would_deny ?
 		    RECORD_WOULD_DENY : RECORD_ALLOW, answer->reason, &r);
-	r.sni = str_make(c->sni, c->sni_n);
+	r.sni = conn_sni(c);
 	if (audit_post(c->s->sink, &r))
 		return REASON_AUDIT_UNAVAILABLE;
 	c->opened = true;
@@ -153,7 +153,7 @@ static void record_deny(struct conn *c, enum reason why)
 	if (reason_info(why)->kind == REASON_OK && why != REASON_RUN_ENDED)
 		why = REASON_CLIENT_CLOSED_EARLY;
 	record_fill(&f, RECORD_FLOW_DENY, act_of(&f.answer, why), why, &r);
-	r.sni = str_make(c->sni, c->sni_n);
+	r.sni = conn_sni(c);
 	if (r.act != RECORD_ERROR)
 		r.act = RECORD_DENY;
 	c->recorded = true;
@@ -168,7 +168,7 @@ void conn_record_end(struct conn *c, enum reason why)
 	if (c->opened) {
 		const struct conn_flow f = conn_flow_of(c);
 
-		record_close(c->s, &f, str_make(c->sni, c->sni_n), why);
+		record_close(c->s, &f, conn_sni(c), why);
 		conn_flow_leave(c);
 	} else if (!c->recorded) {
 		record_deny(c, why);
@@ -188,7 +188,7 @@ void conn_flow_resume(struct conn *c, const struct conn_flow *f)
 	c->id = f->id;
 	c->dns = f->dns;
 	c->opener = f->src;
-	c->target = f->target;
+	conn_target_copy(c->target, f->target);
 	c->dst = f->dst;
 	c->answer = f->answer;
 	c->began_ms = f->began_ms;

@@ -35,13 +35,13 @@ static enum tell tell_http(struct conn *c)
 	char text[IP_TEXT_SIZE] = "";
 	struct refusal r = {
 		.reason = c->why,
-		.host = host_name_str(&c->target.name),
-		.port = c->target.port,
+		.host = host_name_str(&c->target->name),
+		.port = c->target->port,
 		.policy = rules_name(c->rules),
 		.run = c->s->run,
 		.rule = c->answer.rule,
 		.date = str_make(clock_imf_now(), CLOCK_IMF_SIZE - 1),
-		.head_only = str_starts(buf_str(&c->in), STR("HEAD ")),
+		.head_only = str_starts(buf_str(&c->ask->in), STR("HEAD ")),
 		.close = true,
 	};
 
@@ -49,16 +49,16 @@ static enum tell tell_http(struct conn *c)
 	if (c->via == RECORD_VIA_CONNECT && c->why == REASON_HOST_MISMATCH)
 		r.status = 400;
 
-	if (c->target.name.n == 0 && c->target.addr.family != IP_NONE) {
-		ip_addr_text(&c->target.addr, text);
+	if (c->target->name.n == 0 && c->target->addr.family != IP_NONE) {
+		ip_addr_text(&c->target->addr, text);
 		r.host = str_from(text);
 	}
-	return refusal_http(&r, &c->out) == 0 ? TELL_NOW : TELL_NEVER;
+	return refusal_http(&r, &c->ask->out) == 0 ? TELL_NOW : TELL_NEVER;
 }
 
 static enum tell tell_tls(struct conn *c)
 {
-	return buf_add_str(&c->out, refusal_tls_alert(c->why)) == 0 ?
+	return buf_add_str(&c->ask->out, refusal_tls_alert(c->why)) == 0 ?
 		       TELL_NOW : TELL_NEVER;
 }
 
@@ -66,23 +66,23 @@ static enum tell tell_socks(struct conn *c)
 {
 	char out[SOCKS_ANSWER_MAX];
 
-	return buf_add_str(&c->out, conn_socks_refused(c, out)) == 0 ?
+	return buf_add_str(&c->ask->out, conn_socks_refused(c, out)) == 0 ?
 		       TELL_NOW : TELL_NEVER;
 }
 
 static enum tell tell(struct conn *c)
 {
-	struct str in = buf_str(&c->in);
+	struct str in = buf_str(&c->ask->in);
 
 	/* Our own protocol, until the 200: then whatever the tunnel holds. */
-	if (!c->established && c->socks.version)
+	if (!c->established && c->ask->socks.version)
 		return tell_socks(c);
 	if (!c->established && c->via != RECORD_VIA_TRANSPARENT &&
 	    c->via != RECORD_VIA_SOCKS)
 		return tell_http(c);
 	if (in.n == 0)
 		return c->established || rules_protocol_by_port(
-			c->target.port)->speech != SPEECH_OPAQUE ?
+			c->target->port)->speech != SPEECH_OPAQUE ?
 			TELL_LATER : TELL_NEVER;
 	if (sniff_looks_tls(in))
 		return tell_tls(c);
@@ -102,22 +102,22 @@ static void out_flush(struct conn *c)
 {
 	ssize_t n = 0;
 
-	while (c->out.n) {
-		n = send(c->app, c->out.p, c->out.n,
+	while (c->ask->out.n) {
+		n = send(c->app, c->ask->out.p, c->ask->out.n,
 			 MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (n < 0)
 			break;
-		buf_consume(&c->out, (size_t)n);
+		buf_consume(&c->ask->out, (size_t)n);
 	}
 	if (n < 0 && errno != EAGAIN && errno != EINTR) {
 		conn_finish(c, c->why, true);
 		return;
 	}
-	if (c->out.n) {
-		(void)!event_add(&c->writable, NULL);
+	if (c->ask->out.n) {
+		(void)!event_add(&c->ask->writable, NULL);
 		return;
 	}
-	(void)!event_del(&c->writable);
+	(void)!event_del(&c->ask->writable);
 	if (shutdown(c->app, SHUT_WR) == -1)
 		conn_finish(c, c->why, true);
 }
@@ -130,13 +130,13 @@ static void drain(struct conn *c)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n > 0) {
-		c->drained += (size_t)n;
-		if (c->drained <= CONN_DRAIN_MAX)
+		c->ask->drained += (size_t)n;
+		if (c->ask->drained <= CONN_DRAIN_MAX)
 			return;
 	}
 	/* A client that stopped sending may still be reading our answer. */
-	if (n == 0 && c->out.n) {
-		(void)!event_del(&c->readable);
+	if (n == 0 && c->ask->out.n) {
+		(void)!event_del(&c->ask->readable);
 		return;
 	}
 	conn_finish(c, c->why, n < 0);

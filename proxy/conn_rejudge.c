@@ -44,7 +44,7 @@ static const struct ip_addr *known_addr(const struct conn *c)
 {
 	if (c->dst.addr.family != IP_NONE)
 		return &c->dst.addr;
-	return c->target.name.n ? NULL : &c->target.addr;
+	return c->target->name.n ? NULL : &c->target->addr;
 }
 
 static bool ask(const struct conn *c, struct str host,
@@ -53,7 +53,7 @@ static bool ask(const struct conn *c, struct str host,
 	const struct rules_question q = {
 		.host = host,
 		.addr = addr,
-		.port = c->target.port,
+		.port = c->target->port,
 		.hosts = c->s->worker->hosts,
 		.now = clock_wall_s(),
 		.unresolved = c->way.there && !addr,
@@ -70,7 +70,7 @@ static bool way_passes(const struct conn *c, const struct ip_addr *addr)
 
 	return c->dial ||
 	       (parents_pick(c->s->worker->parents, c->answer.parent,
-			     host_name_str(&c->target.name), addr, &now) == 0 &&
+			     host_name_str(&c->target->name), addr, &now) == 0 &&
 		now == c->way.parent);
 }
 
@@ -80,9 +80,9 @@ static bool sni_passes(const struct conn *c)
 	struct rules_answer answer;
 	struct host_name sni;
 
-	if (c->target.name.n || c->sni_n == 0)
+	if (c->target->name.n || c->sni_n == 0)
 		return true;
-	return host_name_parse(str_make(c->sni, c->sni_n), &sni) == 0 &&
+	return host_name_parse(conn_sni(c), &sni) == 0 &&
 	       ask(c, host_name_str(&sni), known_addr(c), &answer);
 }
 
@@ -112,9 +112,9 @@ static bool may_show_name(const struct conn *c)
  */
 static enum reason judge_again(struct conn *c, const struct ip_addr *addr)
 {
-	if (!ask(c, host_name_str(&c->target.name), addr, &c->answer))
+	if (!ask(c, host_name_str(&c->target->name), addr, &c->answer))
 		return c->answer.reason;
-	if (c->target.alone && !may_show_name(c) && !conn_names_unanimous(c))
+	if (c->target->alone && !may_show_name(c) && !conn_names_unanimous(c))
 		return REASON_NAME_AMBIGUOUS;
 	if (!way_passes(c, addr))
 		return REASON_POLICY_RELOAD;
@@ -132,7 +132,7 @@ static void rejudge_established(struct conn *c, enum reason why)
 	}
 	c->speech = speech_now(c);
 	if (c->speech == SPEECH_OPAQUE)
-		conn_start_relay(c, buf_str(&c->in), STR_NONE);
+		conn_start_relay(c, buf_str(&c->ask->in), STR_NONE);
 	else if (c->speech == SPEECH_HTTP)
 		conn_start_http(c);
 }
@@ -141,8 +141,8 @@ static void rejudge_established(struct conn *c, enum reason why)
  * still to come. */
 static void rejudge_dial(struct conn *c, enum reason why)
 {
-	const struct ip_addr *literal = c->target.name.n ? NULL :
-							    &c->target.addr;
+	const struct ip_addr *literal = c->target->name.n ? NULL :
+							    &c->target->addr;
 	enum reason now = judge_again(c, literal);
 	enum rules_speech speech = speech_now(c);
 
@@ -173,8 +173,8 @@ static enum reason judge_http(struct conn *c, const struct ip_addr *addr)
 
 static void rejudge_http_dial(struct conn *c, enum reason why)
 {
-	enum reason now = judge_http(c, c->target.name.n ? NULL :
-							   &c->target.addr);
+	enum reason now = judge_http(c, c->target->name.n ? NULL :
+							   &c->target->addr);
 
 	if (now == REASON_ALLOWED) {
 		c->rules_changed = true;

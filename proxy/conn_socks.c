@@ -35,27 +35,27 @@ void conn_start_socks(struct sandbox *s, int fd)
 
 bool conn_socks_begins(struct conn *c)
 {
-	uint8_t first = c->in.n ? (uint8_t)c->in.p[0] : 0;
+	uint8_t first = c->ask->in.n ? (uint8_t)c->ask->in.p[0] : 0;
 
 	if (first != SOCKS_V4 && first != SOCKS_V5)
 		return false;
-	c->socks.version = first;
-	c->socks.step = first == SOCKS_V5 ? CONN_SOCKS_GREETING :
+	c->ask->socks.version = first;
+	c->ask->socks.step = first == SOCKS_V5 ? CONN_SOCKS_GREETING :
 					    CONN_SOCKS_REQUEST;
 	return true;
 }
 
 struct str conn_socks_granted(const struct conn *c, char out[SOCKS_ANSWER_MAX])
 {
-	return socks_answer(c->socks.version, SOCKS_GRANTED, out);
+	return socks_answer(c->ask->socks.version, SOCKS_GRANTED, out);
 }
 
 struct str conn_socks_refused(const struct conn *c, char out[SOCKS_ANSWER_MAX])
 {
-	unsigned reply = c->socks.reply ? c->socks.reply :
+	unsigned reply = c->ask->socks.reply ? c->ask->socks.reply :
 					  reason_info(c->why)->socks_reply;
 
-	switch (c->socks.step) {
+	switch (c->ask->socks.step) {
 	case CONN_SOCKS_GREETING:
 		return STR("\x05\xff");
 	case CONN_SOCKS_LOGIN:
@@ -63,7 +63,7 @@ struct str conn_socks_refused(const struct conn *c, char out[SOCKS_ANSWER_MAX])
 	case CONN_SOCKS_REQUEST:
 		break;
 	}
-	return socks_answer(c->socks.version, reply ? reply : SOCKS_FAILED,
+	return socks_answer(c->ask->socks.version, reply ? reply : SOCKS_FAILED,
 			    out);
 }
 
@@ -92,11 +92,11 @@ static bool on_first(struct conn *c)
 {
 	enum reason why;
 
-	if (c->in.n == 0)
+	if (c->ask->in.n == 0)
 		return false;
 	if (conn_socks_begins(c))
 		return true;
-	why = foreign(buf_str(&c->in));
+	why = foreign(buf_str(&c->ask->in));
 	if (why != REASON_ALLOWED)
 		conn_refuse(c, why);
 	return false;
@@ -105,8 +105,8 @@ static bool on_first(struct conn *c)
 static bool answer(struct conn *c, struct str s, size_t taken,
 		   enum conn_socks_step next)
 {
-	buf_consume(&c->in, taken);
-	c->socks.step = next;
+	buf_consume(&c->ask->in, taken);
+	c->ask->socks.step = next;
 	if (conn_send(c, s))
 		return true;
 	conn_finish(c, REASON_CLIENT_RESET, true);
@@ -118,7 +118,7 @@ static bool on_greeting(struct conn *c)
 	enum socks_method method = SOCKS_NO_METHOD;
 	size_t taken = 0;
 
-	if (socks_greeting(buf_str(&c->in), &method, &taken) == SOCKS_MORE)
+	if (socks_greeting(buf_str(&c->ask->in), &method, &taken) == SOCKS_MORE)
 		return false;
 	switch (method) {
 	case SOCKS_NO_LOGIN:
@@ -136,7 +136,7 @@ static bool on_login(struct conn *c)
 {
 	size_t taken;
 
-	switch (socks_login(buf_str(&c->in), &taken)) {
+	switch (socks_login(buf_str(&c->ask->in), &taken)) {
 	case SOCKS_DONE:
 		return answer(c, STR("\x01\x00"), taken, CONN_SOCKS_REQUEST);
 	case SOCKS_BAD:
@@ -153,7 +153,7 @@ static enum reason request_set(struct conn *c, const struct socks_request *r)
 	if (r->kind == HOST_BAD)
 		return REASON_AUTHORITY_INVALID;
 	return conn_target_set(c->s, r->kind == HOST_NAME ? &r->name : NULL,
-			       &r->addr, r->port, &c->target, &c->dns);
+			       &r->addr, r->port, c->target, &c->dns);
 }
 
 static void on_asked(struct conn *c, const struct socks_request *r)
@@ -165,7 +165,7 @@ static void on_asked(struct conn *c, const struct socks_request *r)
 		return;
 	}
 	c->speech = conn_protocol(c, &c->answer)->speech;
-	buf_consume(&c->in, r->bytes);
+	buf_consume(&c->ask->in, r->bytes);
 	conn_dial(c);
 }
 
@@ -174,13 +174,13 @@ static void on_request(struct conn *c)
 	enum reason why = REASON_ALLOWED;
 	struct socks_request r;
 
-	switch (socks_request(c->socks.version, buf_str(&c->in), &r, &why)) {
+	switch (socks_request(c->ask->socks.version, buf_str(&c->ask->in), &r, &why)) {
 	case SOCKS_DONE:
 		on_asked(c, &r);
 		break;
 	case SOCKS_BAD:
 		(void)request_set(c, &r);
-		c->socks.reply = (uint8_t)r.reply;
+		c->ask->socks.reply = (uint8_t)r.reply;
 		conn_refuse(c, why);
 		break;
 	case SOCKS_MORE:
@@ -190,9 +190,9 @@ static void on_request(struct conn *c)
 
 static bool step(struct conn *c)
 {
-	if (!c->socks.version)
+	if (!c->ask->socks.version)
 		return on_first(c);
-	switch (c->socks.step) {
+	switch (c->ask->socks.step) {
 	case CONN_SOCKS_GREETING:
 		return on_greeting(c);
 	case CONN_SOCKS_LOGIN:
@@ -207,7 +207,7 @@ static bool step(struct conn *c)
 /* Half a message is answered: who sent it may still be reading. */
 static void on_end(struct conn *c)
 {
-	if (c->socks.version && c->in.n)
+	if (c->ask->socks.version && c->ask->in.n)
 		conn_refuse(c, REASON_CLIENT_CLOSED_EARLY);
 	else
 		conn_finish(c, REASON_CLIENT_CLOSED_EARLY, false);

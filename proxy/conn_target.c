@@ -6,7 +6,10 @@
  * every way in, before address classes.  One that was never given out means
  * nothing, and is refused.  What a real address may stand for: conn_names.c.
  */
+#include <string.h>
+
 #include "base/clock.h"
+#include "base/mem.h"
 #include "proxy/conn_names.h"
 #include "proxy/conn_own.h"
 #include "proxy/worker.h"
@@ -19,6 +22,25 @@ void conn_target_name(struct conn_target *t, struct str name)
 	t->name.n = (uint8_t)name.n;
 	memcpy(t->name.p, name.p, name.n);
 	t->name.p[name.n] = '\0';
+}
+
+static size_t target_size(const struct conn_target *t)
+{
+	return (size_t)(t->name.p + t->name.n + 1 - (const char *)t);
+}
+
+void conn_target_copy(struct conn_target *to, const struct conn_target *from)
+{
+	memcpy(to, from, target_size(from));
+}
+
+struct conn_target *conn_target_dup(const struct conn_target *t)
+{
+	struct conn_target *copy = mem_grow(NULL, target_size(t), 1);
+
+	if (copy)
+		conn_target_copy(copy, t);
+	return copy;
 }
 
 /* The last question for a name, whichever way it was answered: ids are in the
@@ -90,7 +112,7 @@ enum reason conn_judge_tunnel(struct conn *c, enum reason meant)
 		meant = conn_names_connect(c);
 	if (meant != REASON_ALLOWED)
 		return meant;
-	conn_target_judge(c, &c->target, &c->answer);
+	conn_target_judge(c, c->target, &c->answer);
 	return rules_passes(&c->answer) ? REASON_ALLOWED : c->answer.reason;
 }
 
@@ -106,5 +128,5 @@ const struct rules_protocol *conn_protocol(const struct conn *c,
 {
 	if (answer->protocol)
 		return answer->protocol;
-	return rules_protocol_by_port(c->target.port);
+	return rules_protocol_by_port(c->target->port);
 }

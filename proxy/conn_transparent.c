@@ -36,7 +36,7 @@ static bool may_name_itself(const struct conn *c)
 	case REASON_ADDRESS_NOT_ALLOWED:
 	case REASON_RULE_EXPIRED:
 	case REASON_ADDRESS_DOCUMENTATION:
-		return rules_protocol_by_port(c->target.port)->speech !=
+		return rules_protocol_by_port(c->target->port)->speech !=
 		       SPEECH_OPAQUE;
 	default:
 		return false;
@@ -63,10 +63,10 @@ static void begin(struct conn *c, enum rules_speech speech)
 /* By c->answer, which is of what c->target is. */
 static void begin_answered(struct conn *c)
 {
-	if (c->target.name.n == 0 && c->answer.reason != REASON_ALLOWED &&
+	if (c->target->name.n == 0 && c->answer.reason != REASON_ALLOWED &&
 	    may_name_itself(c)) {
 		c->by_first_bytes = true;
-		begin(c, rules_protocol_by_port(c->target.port)->speech);
+		begin(c, rules_protocol_by_port(c->target->port)->speech);
 	} else if (rules_passes(&c->answer)) {
 		begin(c, conn_protocol(c, &c->answer)->speech);
 	} else {
@@ -76,13 +76,13 @@ static void begin_answered(struct conn *c)
 
 static void begin_settled(struct conn *c)
 {
-	enum reason why = conn_names_settle(c, &c->target, &c->dns);
+	enum reason why = conn_names_settle(c, c->target, &c->dns);
 
 	if (why != REASON_ALLOWED) {
 		conn_refuse(c, why);
 		return;
 	}
-	conn_target_judge(c, &c->target, &c->answer);
+	conn_target_judge(c, c->target, &c->answer);
 	begin_answered(c);
 }
 
@@ -144,10 +144,10 @@ void conn_begin_transparent(struct conn *c)
 	struct conn_votes v;
 
 	c->by_first_bytes = false;
-	if (conn_names_vote(c, &c->target, &v)) {
+	if (conn_names_vote(c, c->target, &v)) {
 		begin_candidates(c, &v);
 	} else {
-		conn_target_judge(c, &c->target, &c->answer);
+		conn_target_judge(c, c->target, &c->answer);
 		begin_answered(c);
 	}
 }
@@ -164,7 +164,7 @@ void conn_start_transparent(struct sandbox *s, int fd)
 		return;
 	}
 	why = conn_target_set(s, NULL, &c->asked.addr, c->asked.port,
-			      &c->target, &c->dns);
+			      c->target, &c->dns);
 	if (why == REASON_ALLOWED)
 		why = c->admission;
 	if (why != REASON_ALLOWED) {

@@ -487,12 +487,12 @@ static void a_drip_of_bytes_does_not_move_the_deadline_SOCKS_02(void **state)
 	size_t i;
 
 	(void)state;
-	assert_true(event_pending(&only()->timer, EV_TIMEOUT, &at));
+	assert_true(event_pending(&only()->ask->timer, EV_TIMEOUT, &at));
 	for (i = 0; i < 40; i++)
 		lab_send(BASE, client, STR("a"));
-	assert_true(event_pending(&only()->timer, EV_TIMEOUT, &later));
+	assert_true(event_pending(&only()->ask->timer, EV_TIMEOUT, &later));
 	assert_true(evutil_timercmp(&at, &later, ==));
-	event_active(&only()->timer, EV_TIMEOUT, 1);
+	event_active(&only()->ask->timer, EV_TIMEOUT, 1);
 	expect_refused(client, 1);
 	kit_expect_record(0, RECORD_FLOW_DENY, RECORD_DENY,
 			  REASON_HEADER_TIMEOUT, "");
