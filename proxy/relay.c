@@ -7,7 +7,7 @@
  *
  * Two directions, up (app to net) and down (net to app), are the same code
  * twice.  A direction reads only while it holds nothing: what its reader has
- * not taken yet stands in @wait (copied bytes) or in a pipe, and until that is
+ * not taken yet stands in a store (copied bytes) or in a pipe, and until that is
  * gone its source is not looked at, so the sender feels the slow reader through
  * TCP's own window and we hold at most one chunk (at the start, the early
  * bytes).  Interest in events is exactly what can make progress:
