@@ -16,21 +16,17 @@
  * then says how often it did its worst: one line of JSON.  Nothing runs longer
  * than TIME_MAX_S.
  */
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netdb.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "bench/net.h"
 
 #define TIME_MAX_S	60
 #define ONES_MAX	16384
@@ -54,8 +50,7 @@ struct one {
 static struct {
 	enum kind kind;
 	bool proxy;
-	struct sockaddr_storage peer;
-	socklen_t peer_n;
+	struct net_addr peer;
 	char request[512];
 	size_t request_n;
 	struct one one[ONES_MAX];
@@ -66,28 +61,6 @@ static struct {
 
 static char block[BLOCK];
 
-static void fail(const char *what)
-{
-	perror(what);
-	exit(1);
-}
-
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-/* Is the end of standard input there? */
-static bool is_over(void)
-{
-	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
-
-	return poll(&in, 1, 0) > 0;
-}
-
 /* --- connections ------------------------------------------------------------- */
 
 static void one_start(struct one *o)
@@ -95,14 +68,14 @@ static void one_start(struct one *o)
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLOUT, .data.ptr = o };
 
 	o->begun = o->working = false;
-	o->fd = socket(attack.peer.ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	o->fd = socket(attack.peer.sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	if (o->fd < 0)
-		fail("socket");
-	if (connect(o->fd, (struct sockaddr *)&attack.peer, attack.peer_n) &&
+		net_fail("socket");
+	if (connect(o->fd, (struct sockaddr *)&attack.peer.sa, attack.peer.n) &&
 	    errno != EINPROGRESS)
-		fail("connect");
+		net_fail("connect");
 	if (epoll_ctl(attack.ep, EPOLL_CTL_ADD, o->fd, &ev))
-		fail("epoll_ctl");
+		net_fail("epoll_ctl");
 }
 
 static void one_again(struct one *o)
@@ -133,7 +106,7 @@ static void one_begin(struct one *o)
 		return;
 	}
 	if (epoll_ctl(attack.ep, EPOLL_CTL_MOD, o->fd, &ev))
-		fail("epoll_ctl");
+		net_fail("epoll_ctl");
 }
 
 static void one_read(struct one *o)
@@ -188,15 +161,14 @@ static void connections(double end)
 
 	attack.ep = epoll_create1(0);
 	if (attack.ep < 0)
-		fail("epoll");
+		net_fail("epoll");
 	for (unsigned i = 0; i < attack.n; i++)
 		one_start(&attack.one[i]);
 	for (unsigned i = 0; i < attack.n / 64 + 1; i++)
 		serve(0);
-	puts("ready");
-	fflush(stdout);
+	net_ready();
 	attack.done = 0;
-	while (!is_over() && now_s() < end) {
+	while (!net_is_over() && net_now_s() < end) {
 		serve(attack.kind == HEADS ? 0 : 10);
 		if (attack.kind == HEADS)
 			drip(&at);
@@ -205,35 +177,26 @@ static void connections(double end)
 
 /* --- questions --------------------------------------------------------------- */
 
-static size_t question(unsigned long number, char out[64])
+static size_t question(unsigned long number, char out[NET_QUESTION_MAX])
 {
-	static const char tail[] = "\5other\4test\0\0\1\0\1";
-	char head[13] = { 0 }, label[10];
+	char name[32];
 
-	head[0] = (char)(number >> 8);
-	head[1] = (char)number;
-	head[2] = 1;			/* recursion is wanted */
-	head[5] = 1;			/* one question */
-	head[12] = 9;
-	if (snprintf(label, sizeof(label), "%09lu", number % 1000000000) != 9)
+	if (snprintf(name, sizeof(name), "%09lu.other.test",
+		     number % 1000000000) != 20)
 		exit(2);
-	memcpy(out, head, 13);
-	memcpy(out + 13, label, 9);
-	memcpy(out + 22, tail, sizeof(tail) - 1);
-	return 22 + sizeof(tail) - 1;
+	return net_question((uint16_t)number, name, out);
 }
 
 static void questions(double end)
 {
-	int fd = socket(attack.peer.ss_family, SOCK_DGRAM, 0);
-	char text[64];
+	int fd = socket(attack.peer.sa.ss_family, SOCK_DGRAM, 0);
+	char text[NET_QUESTION_MAX];
 
 	if (fd < 0 ||
-	    connect(fd, (struct sockaddr *)&attack.peer, attack.peer_n))
-		fail("server");
-	puts("ready");
-	fflush(stdout);
-	while (!is_over() && now_s() < end) {
+	    connect(fd, (struct sockaddr *)&attack.peer.sa, attack.peer.n))
+		net_fail("server");
+	net_ready();
+	while (!net_is_over() && net_now_s() < end) {
 		for (unsigned i = 0; i < attack.n; i++) {
 			size_t n = question(attack.done++, text);
 
@@ -245,25 +208,6 @@ static void questions(double end)
 }
 
 /* --- beginning ----------------------------------------------------------------- */
-
-static void resolve(const char *text, const char *port)
-{
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *found;
-	const char *colon = port ? NULL : strrchr(text, ':');
-	char host[256];
-	int n = snprintf(host, sizeof(host), "%.*s",
-			 (int)(colon ? colon - text : (long)strlen(text)),
-			 text);
-
-	if (n < 0 || (size_t)n >= sizeof(host) || (!port && !colon) ||
-	    getaddrinfo(host, port ? port : colon + 1, &hints, &found)) {
-		fprintf(stderr, "attack: no address for '%s'\n", text);
-		exit(1);
-	}
-	memcpy(&attack.peer, found->ai_addr, found->ai_addrlen);
-	attack.peer_n = found->ai_addrlen;
-	freeaddrinfo(found);
-}
 
 static enum kind kind_of(const char *word)
 {
@@ -287,29 +231,24 @@ static void set_request(const char *target)
 
 int main(int argc, char **argv)
 {
-	double end = now_s() + TIME_MAX_S;
-	struct rlimit limit;
+	double end = net_now_s() + TIME_MAX_S;
 	unsigned long n;
 
 	attack.kind = argc == 5 ? kind_of(argv[1]) : KINDS;
 	n = argc == 5 ? strtoul(argv[4], NULL, 10) : 0;
 	if (attack.kind == KINDS || n == 0 ||
 	    n > (attack.kind == DNS ? BATCH_MAX : ONES_MAX)) {
-		fprintf(stderr, "usage: attack new|bulk|held|heads|dns HOW TARGET N\n");
-		return 2;
+		net_usage("usage: attack new|bulk|held|heads|dns HOW TARGET N\n");
 	}
-	signal(SIGPIPE, SIG_IGN);
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
+	net_begin();
 	attack.n = (unsigned)n;
 	attack.proxy = strncmp(argv[2], "connect:", 8) == 0;
 	set_request(argv[3]);
 	if (attack.kind == DNS)
-		resolve(argv[3], "53");
+		net_resolve(argv[3], "53", &attack.peer);
 	else
-		resolve(attack.proxy ? argv[2] + 8 : argv[3], NULL);
+		net_resolve(attack.proxy ? argv[2] + 8 : argv[3], NULL,
+			    &attack.peer);
 	if (attack.kind == DNS)
 		questions(end);
 	else

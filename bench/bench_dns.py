@@ -21,6 +21,7 @@ import shutil
 import statistics
 import subprocess
 
+import kit
 import names
 
 DOMAINS = 1000
@@ -33,7 +34,6 @@ AUTHORITY = "203.0.113.77"
 AUTHORITY_PROGRAM = os.path.join(os.environ.get("PENSTOCK_BUILD", ""),
                                  "bench/authority")
 ANSWER = "203.0.113.10"
-USER = 64321
 
 # Runs beside dnsperf, in the sandbox or the lab's host: an argv in, a line out.
 DRIVER = """
@@ -105,8 +105,8 @@ class Peer:
     needs = ()
     port = 0
 
-    def __init__(self, bench, where, cpu, log):
-        self.bench, self.cpu, self.log = bench, cpu, log
+    def __init__(self, bench, where, log):
+        self.bench, self.log = bench, log
         self.name = self.kind + (", log of queries" if log else "")
         self.dir = "%s/%s-%s" % (where, self.kind, "log" if log else "quiet")
         os.makedirs(self.dir)
@@ -130,7 +130,7 @@ class Peer:
 
     def ask(self, args):
         """One run of dnsperf; what it said, and the contender's CPU us."""
-        before = self.cpu(self.pids())
+        before = kit.cpu_ns(self.pids())
         self.driver.stdin.write(json.dumps(
             ["/usr/bin/dnsperf", "-s", self.server, "-p", str(self.port),
              "-S", "0"] + [str(arg) for arg in args]) + "\n")
@@ -138,7 +138,7 @@ class Peer:
         line = self.driver.stdout.readline()
         if not line:
             return {"asked": 0, "answered": 0, "error": "the driver ended"}, 0
-        return json.loads(line), (self.cpu(self.pids()) - before) / 1e3
+        return json.loads(line), (kit.cpu_ns(self.pids()) - before) / 1e3
 
     def close(self):
         self.driver.stdin.close()
@@ -303,17 +303,17 @@ class Penstock(Peer):
         return []
 
     def start_driver(self):
-        home = self.bench.lab.workdir("home", USER)
+        home = self.bench.lab.workdir("home", kit.USER)
         driver = self.bench.lab.host.popen(
             [self.bench.penstock, "run", "--quiet", "--policy", self.policy,
-             "--", "/usr/bin/python3", "-c", DRIVER], uid=USER, cwd=home,
+             "--", "/usr/bin/python3", "-c", DRIVER], uid=kit.USER, cwd=home,
             env={"PATH": "/usr/bin:/bin", "HOME": home},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.of = driver.pid
         return driver
 
     def pids(self):
-        return [pid for pid in below(self.of)
+        return [pid for pid in kit.below(self.of)
                 if os.readlink("/proc/%d/exe" % pid).endswith("/penstockd")]
 
 
@@ -335,16 +335,6 @@ class Listener(Peer):
             out.write(SERVICE % {"dir": where, "port": self.port,
                                  "user": self.bench.service_name})
         return [[self.bench.penstockd, "--config", config]]
-
-
-def below(pid):
-    found = [pid]
-    for task in os.listdir("/proc/%d/task" % pid):
-        with open("/proc/%d/task/%s/children" % (pid, task),
-                  encoding="ascii") as kids:
-            for kid in kids.read().split():
-                found += below(int(kid))
-    return found
 
 
 # --- runs --------------------------------------------------------------------------
@@ -419,9 +409,9 @@ def table(rows):
         print("%-32s%s" % (name, cells))
 
 
-def bench_dns(bench, cpu_of):
+def bench_dns(bench):
     if not shutil.which("dnsperf"):
-        print("left out, not installed: dnsperf, and with it the whole measure")
+        bench.missing("dnsperf, and with it the whole measure", "dnsperf")
         return
     where = bench.lab.workdir("dns")
     # Beside the lab's own server, which is much too slow.
@@ -432,14 +422,14 @@ def bench_dns(bench, cpu_of):
         authority.stdout.readline()
         bench.lab.set_resolv_conf("nameserver %s\n" % AUTHORITY)
         questions = Questions(where)
-        contenders.append(Floor(bench, where, cpu_of, False))
-        contenders.append(Penstock(bench, where, cpu_of, False))
-        contenders.append(Listener(bench, where, cpu_of, False))
+        contenders.append(Floor(bench, where, False))
+        contenders.append(Penstock(bench, where, False))
+        contenders.append(Listener(bench, where, False))
         for kind in (Unbound, Dnsdist, Recursor, Dnsmasq):
             if not all(map(os.path.exists, kind.needs)):
                 print("left out, not installed: " + kind.kind)
                 continue
-            contenders += [kind(bench, where, cpu_of, log)
+            contenders += [kind(bench, where, log)
                            for log in (False, True)]
         for contender in bench.turns(contenders):
             turn(bench, contender, questions)

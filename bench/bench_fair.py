@@ -21,23 +21,45 @@ the machine, is shared.
 """
 import json
 import os
-import shutil
 import statistics
 import subprocess
+import time
 
+import kit
 import names
+from bench_start import Service
 
 TUNNELS = 300           # of the good one, in a row
 NAMES = 300
 SECONDS = 4             # for these; what is not done by then has failed
-USER = 64321
 GOOD_AT, BAD_AT = names.WEB_V4, names.SHARED_V4
 GOOD, BAD = "v4.example.com", "shared.example.com"
+AT = {GOOD: GOOD_AT, BAD: BAD_AT}
 ECHO, ZEROS = 4007, 4019
 ATTACKS = {             # what they reach, and how many
     "new": (ECHO, 64), "bulk": (ZEROS, 16), "held": (ECHO, 4096 + 256),
     "heads": (ECHO, 1000), "dns": (None, 64),
 }
+
+
+class Peer:
+    """A program that listens in the lab's host."""
+
+    def __init__(self, bench, argv, port):
+        self.process = bench.lab.host.popen(
+            argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(200):
+            if bench.lab.host.run(
+                    ["/usr/bin/python3", "-c", "import socket;"
+                     "socket.create_connection(('127.0.0.1', %d))" % port],
+                    stderr=subprocess.DEVNULL).returncode == 0:
+                return
+            time.sleep(0.05)
+        self.close()
+        raise SystemExit("%s did not start" % argv[0])
+
+    def close(self):
+        kit.end(self.process)
 
 
 class Side:
@@ -58,7 +80,7 @@ class Side:
             argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def pids(self):
-        return self.server.pids(None) if self.server else []
+        return kit.below(self.server.process.pid) if self.server else []
 
     def close(self):
         if self.server:
@@ -68,15 +90,44 @@ class Side:
 class Haproxy(Side):
     """It forwards to one fixed place for each port, and reads no heads."""
     name = "haproxy (tcp)"
+    program = "/usr/sbin/haproxy"
+    doors = {(BAD, ECHO): 3007, (BAD, ZEROS): 3019, (GOOD, ECHO): 2007}
+
+    def __init__(self, bench):
+        path = bench.lab.dir + "/haproxy.cfg"
+        with open(path, "w", encoding="ascii") as out:
+            out.write("global\n nbthread 1\n maxconn 6000\n"
+                      "defaults\n mode tcp\n timeout connect 10s\n"
+                      " timeout client 1h\n timeout server 1h\n"
+                      " option splice-auto\n maxconn 6000\n")
+            for (host, port), door in self.doors.items():
+                out.write("listen p%d\n bind 127.0.0.1:%d\n server o %s:%d\n"
+                          % (door, door, AT[host], port))
+        super().__init__(bench, Peer(
+            bench, [self.program, "-db", "-f", path], 3007))
 
     def target(self, host, port):
-        return self.server.target[host, port]
+        return "127.0.0.1:%d" % self.doors[host, port]
 
 
 class Squid(Side):
     name = "squid"
+    program = "/usr/sbin/squid"
     attacks = ("new", "bulk", "held", "heads")
     how = "connect:127.0.0.1:3130"
+
+    def __init__(self, bench):
+        path = bench.lab.dir + "/squid.conf"
+        with open(path, "w", encoding="ascii") as out:
+            out.write("http_port 127.0.0.1:3130\nacl ok dstdomain .example.com\n"
+                      "http_access allow ok\nhttp_access deny all\n"
+                      "cache deny all\naccess_log none\ncache_log /dev/null\n"
+                      "pid_filename none\ncache_store_log none\n"
+                      "max_filedescriptors 16384\ncache_effective_user proxy\n"
+                      "shutdown_lifetime 1 seconds\n"
+                      "dns_nameservers %s\n" % names.DNS_V4)
+        super().__init__(bench, Peer(
+            bench, [self.program, "-N", "-f", path], 3130))
 
 
 class Penstock(Side):
@@ -86,11 +137,11 @@ class Penstock(Side):
     how = "connect:127.0.0.1:3128"
 
     def popen(self, argv):
-        home = self.bench.lab.workdir("home", USER)
+        home = self.bench.lab.workdir("home", kit.USER)
         return self.bench.lab.host.popen(
             [self.bench.penstock, "run", "--quiet", "--policy",
-             self.bench.policy, "--plug", self.server.plug, "--", *argv],
-            uid=USER, cwd=home, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+             self.server.policy, "--plug", self.server.plug, "--", *argv],
+            uid=kit.USER, cwd=home, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             text=True, env={"PATH": "/usr/bin:/bin", "HOME": home})
 
     def pids(self):
@@ -114,26 +165,26 @@ def ready(side, argv):
     return process
 
 
-def good(side, cpu_ns, args):
+def good(side, args, wanted):
     """What the good one said of its own, and the proxy's CPU a second."""
     client = ready(side, [side.bench.load, *args])
-    before = cpu_ns(side.pids())
+    before = kit.cpu_ns(side.pids())
     client.stdin.write("\n")
     client.stdin.flush()
     said = json.loads(client.stdout.readline())
-    used = (cpu_ns(side.pids()) - before) / 1e9 / said["seconds"]
+    used = (kit.cpu_ns(side.pids()) - before) / 1e9 / said["seconds"]
+    said["failed"] = wanted - said["done"]      # also what had no time to begin
     end(client)
     return said, used
 
 
-def look(side, cpu_ns, attack):
-    rows = {"tunnel": ["tunnels", side.how, side.target(GOOD, ECHO),
-                       str(TUNNELS), "1", str(SECONDS)]}
+def look(side, attack):
+    rows = {"tunnel": (["tunnels", side.how, side.target(GOOD, ECHO)], TUNNELS)}
     if side.has_names:
-        rows["name"] = ["names", "203.0.113.53", GOOD, str(NAMES),
-                        str(SECONDS)]
-    for what, args in rows.items():
-        said, cpu = good(side, cpu_ns, args)
+        rows["name"] = (["names", "203.0.113.53", GOOD], NAMES)
+    for what, (args, wanted) in rows.items():
+        said, cpu = good(side, args + ["-n", str(wanted), "-s", str(SECONDS)],
+                         wanted)
         side.bench.row(measure="fair " + what, contender=side.name,
                        attack=attack, value=said["p50_us"] / 1e3,
                        p99_ms=said["p99_us"] / 1e3, cpu=cpu,
@@ -141,12 +192,12 @@ def look(side, cpu_ns, attack):
                        done=said["done"], failed=said["failed"])
 
 
-def beside(side, cpu_ns, attack):
+def beside(side, attack):
     port, n = ATTACKS[attack]
     target = side.target(BAD, port) if port else "203.0.113.53"
     hostile = ready(side, [side.bench.attack, attack, side.how, target, str(n)])
     try:
-        look(side, cpu_ns, attack)
+        look(side, attack)
     finally:
         end(hostile)
 
@@ -167,10 +218,10 @@ def table(rows):
         "ms each"))
     seen = []
     for row in rows:
-        key = (row["contender"], row["measure"][5:], row["attack"])
-        if not row["measure"].startswith("fair ") or key in seen:
-            continue
-        seen.append(key)
+        if row["measure"].startswith("fair "):
+            key = (row["contender"], row["measure"][5:], row["attack"])
+            if key not in seen:
+                seen.append(key)
     for side, what, attack in sorted(seen, key=lambda k: k[:2]):
         at = [median(rows, side, what, attack, f)
               for f in ("value", "p99_ms", "failed", "done", "cpu", "turn_ms")]
@@ -180,30 +231,25 @@ def table(rows):
             at[1] / alone[1], 100 * at[2] / max(at[2] + at[3], 1), *at[4:]))
 
 
-def sides(bench, kinds):
-    """@kinds: haproxy, squid and the service, of bench.py."""
-    haproxy, squid, service = kinds
+def sides(bench):
     made = [Side(bench, None)]
-    for side, kind in ((Haproxy, haproxy), (Squid, squid)):
+    for kind in (Haproxy, Squid):
         if os.path.exists(kind.program):
-            made.append(side(bench, kind(bench)))
+            made.append(kind(bench))
         else:
-            print("left out, not installed: " + kind.name)
-    made.append(Penstock(bench, service(bench)))
+            bench.missing(kind.name, os.path.basename(kind.program))
+    made.append(Penstock(bench, Service(bench)))
     made[-1].server.wait(
-        [bench.penstock, "run", "--quiet", "--policy", bench.policy, "--plug",
-         made[-1].server.plug, "--", "/bin/true"],
-        {"PATH": "/usr/bin:/bin", "HOME": bench.lab.workdir("home", USER)})
+        [bench.penstock, "run", "--quiet", "--policy", made[-1].server.policy,
+         "--plug", made[-1].server.plug, "--", "/bin/true"],
+        {"PATH": "/usr/bin:/bin", "HOME": bench.lab.workdir("home", kit.USER)})
     return made
 
 
-def bench_fair(bench, cpu_ns, kinds):
-    bench.attack = bench.lab.dir + "/attack"
-    shutil.copy(os.path.join(os.environ["PENSTOCK_BUILD"], "bench/attack"),
-                bench.attack)
+def bench_fair(bench):
     bench.lab.host.run(["sysctl", "-qw", "net.ipv4.tcp_tw_reuse=1",
                         "net.ipv4.ip_local_port_range=5000 65000"], check=True)
-    origins = [bench.lab.internet.popen([bench.load, "origin", at],
+    origins = [bench.lab.internet.popen([bench.origin, at],
                                         stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE)
                for at in (GOOD_AT, BAD_AT)]
@@ -211,11 +257,11 @@ def bench_fair(bench, cpu_ns, kinds):
     try:
         for origin in origins:
             origin.stdout.readline()
-        contenders += sides(bench, kinds)
+        contenders += sides(bench)
         for side in bench.turns(contenders):
-            look(side, cpu_ns, "")
+            look(side, "")
             for attack in side.attacks:
-                beside(side, cpu_ns, attack)
+                beside(side, attack)
     finally:
         for side in contenders:
             side.close()

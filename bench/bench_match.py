@@ -13,6 +13,8 @@ import statistics
 import subprocess
 import time
 
+import kit
+
 SIZES = (1000, 100000, 1000000)
 OTHERS = 200000
 RULES = 4096            # with a part of the largest list each
@@ -158,7 +160,7 @@ def resident_kb(pid):
     return 0
 
 
-def load_once(bench, argv, how, port, cpu_of):
+def load_once(bench, argv, how, port):
     """CPU seconds until it answers, and KiB then; the process is ended."""
     process = bench.lab.host.popen(argv, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL,
@@ -169,7 +171,7 @@ def load_once(bench, argv, how, port, cpu_of):
              str(WAIT_S)], timeout=WAIT_S + 30)
         if done.returncode != 0 or process.poll() is not None:
             return None
-        return cpu_of([process.pid]) / 1e9, resident_kb(process.pid)
+        return kit.cpu_ns([process.pid]) / 1e9, resident_kb(process.pid)
     finally:
         process.terminate()
         try:
@@ -179,12 +181,12 @@ def load_once(bench, argv, how, port, cpu_of):
             process.wait()
 
 
-def peer(bench, name, where, lists, cpu_of):
+def peer(bench, name, where, lists):
     path = "%s/%s.conf" % (where, PEERS[name].__name__)
     base = None
     for size in (1,) + SIZES:
         begun = time.monotonic()
-        got = load_once(bench, *PEERS[name](path, lists[size]), cpu_of)
+        got = load_once(bench, *PEERS[name](path, lists[size]))
         if got is None:
             print("left out, did not start with %d names: %s" % (size, name))
             return
@@ -216,7 +218,7 @@ def load_table(rows):
         print("%-24s%s" % (name, cells))
 
 
-def bench_match(bench, cpu_of):
+def bench_match(bench):
     where = bench.lab.workdir("match")
     names = made_up(SIZES[-1] + OTHERS, 1)
     lists = {size: names[:size] for size in (1,) + SIZES}
@@ -231,7 +233,7 @@ def bench_match(bench, cpu_of):
             print("left out, not installed: " + name)
     for contender in bench.turns(["penstock"] + peers):
         if contender != "penstock":
-            peer(bench, contender, where, lists, cpu_of)
+            peer(bench, contender, where, lists)
             continue
         for size in SIZES:
             engine(bench, where, size, 1)
