@@ -289,6 +289,24 @@ static int address_line(const struct policy_ask *ask,
 			  ip_class_name(a->flow.klass));
 }
 
+/* How long what is allowed may be silent, and may last. */
+static int times_line(const struct ruleset *rs, const struct policy_answer *a,
+		      struct buf *out)
+{
+	const struct rules_times t = rules_times(rs, a->flow.rule_number);
+	int e = 0;
+
+	if (!a->allowed || (!t.idle_s && !t.flow_s))
+		return 0;
+	e = buf_printf(out, "  times     ");
+	if (!e && t.idle_s)
+		e = buf_printf(out, "idle_time %us", t.idle_s);
+	if (!e && t.flow_s)
+		e = buf_printf(out, "%sflow_time %us", t.idle_s ? ", " : "",
+			       t.flow_s);
+	return e ? e : buf_add_char(out, '\n');
+}
+
 static int rows(const struct ruleset *rs, const struct policy_ask *ask,
 		const struct policy_answer *a, struct buf *out)
 {
@@ -311,6 +329,8 @@ static int rows(const struct ruleset *rs, const struct policy_ask *ask,
 		e = address_line(ask, a, out);
 	if (!e && a->allowed && a->flow.parent)
 		e = buf_printf(out, "  parent    %s\n", a->flow.parent);
+	if (!e)
+		e = times_line(rs, a, out);
 	return e ? e : decided_line(rs, a, out);
 }
 
@@ -351,6 +371,17 @@ void policy_rule_json(const struct ruleset *rs, size_t number, struct json *j)
 	json_object_end(j);
 }
 
+static void times_json(const struct ruleset *rs, const struct policy_answer *a,
+		       struct json *j)
+{
+	const struct rules_times t = rules_times(rs, a->flow.rule_number);
+
+	if (a->allowed && t.idle_s)
+		json_uint(j, "idle_time_s", t.idle_s);
+	if (a->allowed && t.flow_s)
+		json_uint(j, "flow_time_s", t.flow_s);
+}
+
 static void needed_json(const struct ruleset *rs, const struct policy_ask *ask,
 			const struct policy_answer *a, struct json *j)
 {
@@ -384,6 +415,7 @@ void policy_answer_json(const struct ruleset *rs, const struct policy_ask *ask,
 	}
 	if (a->allowed && a->flow.parent)
 		json_cstr(j, "parent", a->flow.parent);
+	times_json(rs, a, j);
 	policy_rule_json(rs, a->flow.rule_number, j);
 	needed_json(rs, ask, a, j);
 }

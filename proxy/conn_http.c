@@ -64,8 +64,10 @@ static void http_judge(void *arg, const struct forward_target *f,
 		ret->reason = REASON_SHUTDOWN;
 	else if ((why = conn_may_hold(c)) != REASON_ALLOWED)
 		ret->reason = why;
-	else
+	else {
+		c->request_rule = (uint32_t)ret->rule_number;
 		return;
+	}
 	ret->would_deny = false;
 }
 
@@ -258,6 +260,14 @@ static void http_finish(void *arg, enum reason why, bool reset)
 	conn_finish(c, why, reset);
 }
 
+static void http_times(void *arg, struct forward_times *ret)
+{
+	const struct rules_times t = conn_times(arg);
+
+	ret->stall_ms = t.idle_s * 1000;
+	ret->flow_ms = t.flow_s * 1000;
+}
+
 static const struct forward_ops http_ops = {
 	.judge = http_judge,
 	.dial = http_dial,
@@ -266,6 +276,7 @@ static const struct forward_ops http_ops = {
 	.net_idle = http_net_idle,
 	.record = http_record,
 	.tunnel = http_tunnel,
+	.times = http_times,
 	.finish = http_finish,
 };
 

@@ -148,9 +148,21 @@ struct forward_limits conn_http_limits(const struct conn *c)
 		.head_ms = l->header_s * 1000,
 		.head_bytes = (unsigned)conn_head_max(c),
 		.response_ms = l->response_s * 1000,
-		.stall_ms = l->idle_s * 1000,
-		.flow_ms = l->flow_s * 1000,
 	};
+}
+
+/*
+ * The rule that names the flow in the records has its times, but for silence in
+ * an HTTP exchange, and in what it became: those are of the rule that permitted
+ * the request.
+ */
+struct rules_times conn_times(const struct conn *c)
+{
+	struct rules_times t = rules_times(c->rules, c->answer.rule_number);
+
+	if (c->request_rule)
+		t.idle_s = rules_times(c->rules, c->request_rule).idle_s;
+	return t;
 }
 
 /* --- silence, and the length of a flow ------------------------------------------ */
@@ -159,16 +171,19 @@ static void watch_cb(evutil_socket_t fd, short what, void *arg);
 
 static void watch(struct conn *c)
 {
-	const struct rules_limits *l = rules_limits(c->rules);
-	int64_t ms = (int64_t)l->idle_s * 1000 / IDLE_LOOKS;
-	int64_t left = c->began_ms + (int64_t)l->flow_s * 1000 -
+	const struct rules_times t = conn_times(c);
+	int64_t ms = (int64_t)t.idle_s * 1000 / IDLE_LOOKS;
+	int64_t left = c->began_ms + (int64_t)t.flow_s * 1000 -
 		       clock_mono_ms();
 	struct timeval tv;
 
-	if (l->flow_s && (ms == 0 || left < ms))
+	if (t.flow_s && (ms == 0 || left < ms))
 		ms = MAX(left, (int64_t)1);
-	if (ms == 0)
+	if (ms == 0) {
+		if (c->watch)
+			(void)!event_del(c->watch);
 		return;
+	}
 	tv.tv_sec = ms / 1000;
 	tv.tv_usec = ms % 1000 * 1000;
 	if (!c->watch)
@@ -183,30 +198,43 @@ static uint64_t passed(const struct conn *c)
 	uint64_t up, down;
 
 	relay_bytes(c->relay, &up, &down);
-	return up + down;
+	return up + down + sock_acked(c->app) + sock_acked(c->net);
+}
+
+static void look(struct conn *c)
+{
+	uint64_t sum = passed(c);
+
+	if (sum == c->moved)
+		return;
+	c->moved = sum;
+	c->moved_ms = clock_mono_ms();
 }
 
 void conn_watch_relay(struct conn *c)
 {
-	c->moved = passed(c);
-	c->moved_ms = clock_mono_ms();
+	/* What was watched has been silent for as long as it has. */
+	bool watched = c->watch && event_pending(c->watch, EV_TIMEOUT, NULL);
+
+	if (watched) {
+		look(c);
+	} else if (conn_times(c).idle_s) {
+		c->moved = passed(c);
+		c->moved_ms = clock_mono_ms();
+	}
 	watch(c);
 }
 
 static void watch_cb(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 {
 	struct conn *c = arg;
-	const struct rules_limits *l = rules_limits(c->rules);
+	const struct rules_times t = conn_times(c);
 	int64_t now = clock_mono_ms();
-	uint64_t sum = passed(c) + sock_acked(c->app) + sock_acked(c->net);
 
-	if (sum != c->moved) {
-		c->moved = sum;
-		c->moved_ms = now;
-	}
-	if (l->flow_s && now - c->began_ms >= (int64_t)l->flow_s * 1000)
+	look(c);
+	if (t.flow_s && now - c->began_ms >= (int64_t)t.flow_s * 1000)
 		conn_finish(c, REASON_FLOW_TIME_EXCEEDED, true);
-	else if (l->idle_s && now - c->moved_ms >= (int64_t)l->idle_s * 1000)
+	else if (t.idle_s && now - c->moved_ms >= (int64_t)t.idle_s * 1000)
 		conn_finish(c, REASON_IDLE_TIMEOUT, true);
 	else
 		watch(c);

@@ -155,6 +155,7 @@ struct conn {
 
 	struct conn_target *target;	/* owned; cut behind its name in RELAY */
 	struct rules_answer answer;	/* the last judgement of it */
+	uint32_t request_rule;		/* that permits the request, or 0 */
 	enum rules_speech speech;	/* what is demanded of the first bytes */
 	bool by_first_bytes;		/* only they can name what is meant */
 	bool established;		/* who asked for a tunnel was told */
@@ -258,6 +259,8 @@ enum reason conn_may_hold(const struct conn *c);
 /* How long a head may take, or the first bytes of TLS. */
 unsigned conn_head_ms(const struct conn *c);
 struct forward_limits conn_http_limits(const struct conn *c);
+/* How long it may be silent, and its flow may last. */
+struct rules_times conn_times(const struct conn *c);
 /* How large a head may be. */
 size_t conn_head_max(const struct conn *c);
 /* Bytes are counted from here on. ALLOWED, or what is used up already. */

@@ -83,25 +83,41 @@ static bool is_silent(const struct pooled *p)
 	       errno == EAGAIN;
 }
 
+/* The flow goes on, and with it the time that it may last. */
+static int64_t time_left_ms(const struct pooled *p)
+{
+	const struct rules_times t = rules_times(p->rules,
+						 p->flow.answer.rule_number);
+
+	return t.flow_s ? p->flow.began_ms + (int64_t)t.flow_s * 1000 -
+			  clock_mono_ms() : INT64_MAX;
+}
+
 static void silence_cb(evutil_socket_t fd UNUSED, short what, void *arg)
 {
 	struct pooled *p = arg;
 
 	REQUIRE(p->magic == POOL_MAGIC);
-	pooled_close(p, what & EV_TIMEOUT ? REASON_CLIENT_CLOSED :
-					    REASON_ORIGIN_CLOSED);
+	pooled_close(p, !(what & EV_TIMEOUT) ? REASON_ORIGIN_CLOSED :
+			time_left_ms(p) <= 0 ? REASON_FLOW_TIME_EXCEEDED :
+					       REASON_CLIENT_CLOSED);
 }
 
+/* That it waits for nobody for as long as its rule has it is no fault of the
+ * program: it ends as one that has waited. */
 static bool pooled_watch(struct pooled *p)
 {
-	unsigned ms = p->s->pool_ms ? p->s->pool_ms : CONN_POOL_MS;
-	const struct timeval tv = {
-		.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000,
-	};
+	const struct rules_times t = rules_times(p->rules,
+						 p->flow.answer.rule_number);
+	int64_t ms = p->s->pool_ms ? p->s->pool_ms : CONN_POOL_MS;
+	struct timeval tv;
 
-	return event_assign(&p->silence, p->s->worker->base, p->fd, EV_READ,
-			    silence_cb, p) == 0 &&
-	       event_add(&p->silence, &tv) == 0;
+	if (t.idle_s)
+		ms = MIN(ms, (int64_t)t.idle_s * 1000);
+	ms = MAX(MIN(ms, time_left_ms(p)), (int64_t)1);
+	tv.tv_sec = ms / 1000;
+	tv.tv_usec = ms % 1000 * 1000;
+	return event_add(&p->silence, &tv) == 0;
 }
 
 bool conn_pool_give(struct conn *c, int fd)
@@ -120,10 +136,13 @@ bool conn_pool_give(struct conn *c, int fd)
 		return false;
 	*p = (struct pooled){
 		.magic = POOL_MAGIC, .s = s, .fd = fd, .flow = conn_flow_of(c),
+		.rules = c->rules,
 	};
 	p->target = conn_target_dup(c->target);
 	p->flow.target = p->target;
-	if (!p->target || !pooled_watch(p)) {
+	if (!p->target ||
+	    event_assign(&p->silence, s->worker->base, fd, EV_READ,
+			 silence_cb, p) || !pooled_watch(p)) {
 		pooled_drop(p);
 		return false;
 	}
@@ -132,7 +151,7 @@ bool conn_pool_give(struct conn *c, int fd)
 		pooled_drop(p);
 		return false;
 	}
-	p->rules = rules_ref(c->rules);
+	(void)rules_ref(p->rules);
 	list_add(s->pool.next, &p->node);	/* in front */
 	s->npooled++;
 	conn_flow_leave(c);
@@ -196,14 +215,6 @@ static bool is_still_allowed(const struct pooled *p)
 	       now.would_deny == then->would_deny;
 }
 
-/* The flow goes on, and with it the time that it may last. */
-static bool is_past_its_time(const struct pooled *p)
-{
-	int64_t ms = (int64_t)rules_limits(p->rules)->flow_s * 1000;
-
-	return ms && clock_mono_ms() - p->flow.began_ms >= ms;
-}
-
 int conn_pool_take(struct conn *c, const struct conn_target *t)
 {
 	struct list *it, *tmp;
@@ -214,7 +225,7 @@ int conn_pool_take(struct conn *c, const struct conn_target *t)
 
 		if (!is_wanted(p, c, t) || !is_still_allowed(p))
 			continue;
-		if (is_past_its_time(p)) {
+		if (time_left_ms(p) <= 0) {
 			pooled_close(p, REASON_FLOW_TIME_EXCEEDED);
 			continue;
 		}
@@ -252,7 +263,8 @@ void conn_pool_rejudge(struct sandbox *s, enum reason why,
 		p->rules = rules_ref(s->rules);
 		/* What goes another way now was not opened by these rules. */
 		if (flow_passes(s, p->rules, &p->flow, &p->flow.answer) &&
-		    str_eq(parent, parent_of(p->rules, &p->flow.answer))) {
+		    str_eq(parent, parent_of(p->rules, &p->flow.answer)) &&
+		    pooled_watch(p)) {
 			ret->kept++;
 		} else {
 			(void)!event_del(&p->silence);

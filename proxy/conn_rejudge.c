@@ -190,11 +190,8 @@ static void rejudge_http_dial(struct conn *c, enum reason why)
 	forward_dial_failed(c->forward, now);
 }
 
-static void rejudge_http(struct conn *c, enum reason why)
+static void rejudge_http_flow(struct conn *c, enum reason why)
 {
-	const struct forward_limits limits = conn_http_limits(c);
-
-	forward_set_policy(c->forward, rules_name(c->rules), &limits);
 	if (c->dial) {
 		rejudge_http_dial(c, why);
 		return;
@@ -213,6 +210,16 @@ static void rejudge_http(struct conn *c, enum reason why)
 	} else {
 		forward_revoke(c->forward, why);
 	}
+}
+
+/* The engine asks for the times of the rules that hold by now. */
+static void rejudge_http(struct conn *c, enum reason why)
+{
+	const struct forward_limits limits = conn_http_limits(c);
+
+	forward_set_policy(c->forward, rules_name(c->rules), &limits);
+	rejudge_http_flow(c, why);
+	forward_watch_anew(c->forward);
 }
 
 static void rejudge_relay(struct conn *c, enum reason why)
@@ -279,6 +286,18 @@ static bool is_over(const struct conn *c)
 	       c->state == CONN_ENDED;
 }
 
+/* The rule of that name in @to, where rule @number of @from has it. */
+static uint32_t rule_by_now(const struct ruleset *from,
+			    const struct ruleset *to, uint32_t number)
+{
+	struct rules_rule_info info;
+
+	if (number == 0)
+		return 0;
+	rules_rule_info(from, number, &info);
+	return (uint32_t)rules_rule_find(to, info.deny, str_from(info.name));
+}
+
 /* A flow that goes on is held to the budgets of the rule that it has now. */
 static void move_account(struct conn *c)
 {
@@ -305,6 +324,7 @@ void conn_rejudge_all(struct sandbox *s, enum reason why,
 		if (is_over(c))
 			continue;
 		c->rules = rules_ref(s->rules);
+		c->request_rule = rule_by_now(old, c->rules, c->request_rule);
 		conn_rejudge(c, why);
 		move_account(c);
 		if (was_open && c->opened)

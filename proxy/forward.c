@@ -362,16 +362,16 @@ static bool forward_step(struct forward *f)
 
 static void forward_arm(struct forward *f)
 {
-	bool armed;
+	bool idle = f->state == FORWARD_HEAD, armed;
 
-	if (f->state == FORWARD_HEAD) {
+	if (idle) {
 		forward_half_trim(&f->app);
 		forward_half_trim(&f->net);
 	}
 	armed = forward_half_arm(&f->app, READ_ON, 0);
 	if (stream_is_open(&f->net.io) &&
-	    !forward_half_arm(&f->net, f->state == FORWARD_HEAD ?
-			      READ_IDLE : READ_ON, f->limits.net_idle_ms))
+	    !forward_half_arm(&f->net, idle ? READ_IDLE : READ_ON,
+			      idle ? forward_net_idle_ms(f) : 0))
 		armed = false;
 	/* What stands still before either stands in the kernel, too. */
 	sock_still_set(&f->still_down, f->memory, f->app.writing,
@@ -518,7 +518,9 @@ static void net_read_cb(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	if (what & EV_TIMEOUT) {	/* armed between requests only */
-		forward_net_close(f, REASON_CLIENT_CLOSED);
+		forward_net_close(f, forward_net_is_old(f) ?
+				  REASON_FLOW_TIME_EXCEEDED :
+				  REASON_CLIENT_CLOSED);
 		forward_run(f);
 		return;
 	}

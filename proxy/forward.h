@@ -56,13 +56,19 @@ enum forward_mode {
 	FORWARD_BY_HOST,
 };
 
+/* Milliseconds; 0: without end. */
+struct forward_times {
+	unsigned stall_ms;	/* without a byte, in an exchange */
+	unsigned flow_ms;	/* of a connection to an origin, in all */
+};
+
 /*
  * What the owner does for the engine.  All are called from the loop and none
  * inside forward_start(), forward_dialed(), forward_dial_failed() or
- * forward_free(); inside forward_cut() and forward_revoke() only record,
- * dial_cancel and net_closed.  Of the calls above only the two about the dial may be made
- * inside an operation, and forward_cut() and forward_free() inside tunnel and
- * finish, the last ones.
+ * forward_free(), but times, which may be at any time; inside forward_cut() and
+ * forward_revoke() only record, dial_cancel and net_closed.  Of the calls above
+ * only the two about the dial may be made inside an operation, and forward_cut()
+ * and forward_free() inside tunnel and finish, the last ones.
  */
 struct forward_ops {
 	/*
@@ -118,6 +124,12 @@ struct forward_ops {
 	void (*tunnel)(void *arg, struct stream net, struct str up, struct str down,
 		       uint64_t bytes_up, uint64_t bytes_down);
 	/*
+	 * How long the exchange may be silent, and the connection to the
+	 * origin may last, as it is now.  Asked whenever it matters; the owner
+	 * says when it has changed under way (forward_watch_anew()).
+	 */
+	void (*times)(void *arg, struct forward_times *ret);
+	/*
 	 * The connection is over: close app, with a reset when @reset.  Called
 	 * once, last; forward_free() may be called inside.
 	 */
@@ -136,8 +148,6 @@ struct forward_limits {
 				 * the rest of its answer: 15 minutes */
 	/* Without these there is no such limit. */
 	unsigned response_ms;	/* from a whole request to its answer */
-	unsigned stall_ms;	/* without a byte, in an exchange */
-	unsigned flow_ms;	/* of a connection to an origin, in all */
 	unsigned head_bytes;	/* of a request's head */
 };
 
@@ -188,9 +198,12 @@ void forward_set_parent(struct forward *f, bool absolute, struct str basic);
  */
 void forward_cut(struct forward *f, enum reason why);
 /* The policy has another name from now on, for refusals, borrowed; and other
- * limits. */
+ * limits.  forward_watch_anew() makes them hold for what is under way. */
 void forward_set_policy(struct forward *f, const char *policy,
 			const struct forward_limits *limits);
+/* Limits are others, or times() says something else.  What has been silent has
+ * been so for as long as it has. */
+void forward_watch_anew(struct forward *f);
 
 /**
  * forward_revoke() - Where the net half leads is not allowed any more

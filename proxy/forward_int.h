@@ -219,6 +219,8 @@ void forward_watch_end(struct forward *f);
 void forward_on_watch(struct forward *f);
 /* Is there a connection to an origin that has had its flow_ms? */
 bool forward_net_is_old(const struct forward *f);
+/* How long it may wait for the next request, of a connection that is open. */
+unsigned forward_net_idle_ms(const struct forward *f);
 /* What app is to be told waits for it to read: watch that it does. */
 void forward_watch_taken(struct forward *f);
 /* At the timer: has it stopped?  If not, it is watched on. */

@@ -80,6 +80,14 @@ bool forward_over_step(struct forward *f)
 
 /* --- silence ------------------------------------------------------------------- */
 
+static struct forward_times times(const struct forward *f)
+{
+	struct forward_times t = { 0 };
+
+	f->ops->times(f->arg, &t);
+	return t;
+}
+
 static uint64_t passed(const struct forward *f)
 {
 	return f->app.bytes_in + f->app.bytes_out + f->net.bytes_in +
@@ -93,7 +101,7 @@ static uint64_t passed(const struct forward *f)
  */
 static unsigned stall_ms(const struct forward *f)
 {
-	unsigned ms = f->limits.stall_ms;
+	unsigned ms = times(f).stall_ms;
 
 	return f->app.eof && (ms == 0 || ms > f->limits.gone_ms) ?
 		f->limits.gone_ms : ms;
@@ -102,7 +110,7 @@ static unsigned stall_ms(const struct forward *f)
 static unsigned shortest(const struct forward *f)
 {
 	const unsigned all[] = {
-		f->limits.response_ms, stall_ms(f), f->limits.flow_ms,
+		f->limits.response_ms, stall_ms(f), times(f).flow_ms,
 	};
 	unsigned ms = 0;
 
@@ -123,12 +131,20 @@ static void watch_on(struct forward *f)
 		event_del(f->timer);
 }
 
-static void look(struct forward *f)
+/* With what the kernels move of what they hold already. */
+static uint64_t moved_by_now(const struct forward *f)
 {
 	uint64_t sum = passed(f) + sock_acked(f->app.io.fd);
 
 	if (stream_is_open(&f->net.io))
 		sum += sock_acked(f->net.io.fd);
+	return sum;
+}
+
+static void look(struct forward *f)
+{
+	uint64_t sum = moved_by_now(f);
+
 	if (sum != f->moved) {
 		f->moved = sum;
 		f->moved_ms = clock_mono_ms();
@@ -137,7 +153,7 @@ static void look(struct forward *f)
 
 void forward_watch(struct forward *f)
 {
-	f->moved = passed(f);
+	f->moved = shortest(f) ? moved_by_now(f) : 0;
 	f->moved_ms = clock_mono_ms();
 	watch_on(f);
 }
@@ -163,7 +179,20 @@ static bool is_past(unsigned limit_ms, int64_t since_ms, int64_t now)
 bool forward_net_is_old(const struct forward *f)
 {
 	return stream_is_open(&f->net.io) &&
-	       is_past(f->limits.flow_ms, f->net_began_ms, clock_mono_ms());
+	       is_past(times(f).flow_ms, f->net_began_ms, clock_mono_ms());
+}
+
+unsigned forward_net_idle_ms(const struct forward *f)
+{
+	struct forward_times t = times(f);
+	int64_t ms = f->limits.net_idle_ms;
+
+	/* While an answer is taken, that is what may not come to a stop. */
+	if (t.stall_ms && f->app.out.n == 0)
+		ms = MIN(ms, (int64_t)t.stall_ms);
+	if (t.flow_ms)
+		ms = MIN(ms, f->net_began_ms + t.flow_ms - clock_mono_ms());
+	return (unsigned)MAX(ms, (int64_t)1);
 }
 
 void forward_on_watch(struct forward *f)
@@ -186,7 +215,9 @@ void forward_on_watch(struct forward *f)
 
 static unsigned taken_ms(const struct forward *f)
 {
-	return f->limits.stall_ms ? f->limits.stall_ms : f->limits.gone_ms;
+	unsigned ms = times(f).stall_ms;
+
+	return ms ? ms : f->limits.gone_ms;
 }
 
 void forward_watch_taken(struct forward *f)
@@ -228,9 +259,23 @@ void forward_set_policy(struct forward *f, const char *policy,
 {
 	f->policy = policy;
 	forward_limits_take(f, limits);
-	if (f->state == FORWARD_EXCHANGE)
+}
+
+void forward_watch_anew(struct forward *f)
+{
+	bool watched = event_pending(f->timer, EV_TIMEOUT, NULL);
+
+	if (f->state == FORWARD_EXCHANGE && watched) {
+		look(f);
+		watch_on(f);
+	} else if (f->state == FORWARD_EXCHANGE) {
 		forward_watch(f);
-	else if (f->state == FORWARD_FLUSH ||
-		 (f->state == FORWARD_HEAD && f->app.out.n > 0))
+	} else if (f->state == FORWARD_FLUSH ||
+		   (f->state == FORWARD_HEAD && f->app.out.n > 0)) {
 		forward_watch_taken(f);
+	}
+	if (f->state == FORWARD_HEAD && stream_is_open(&f->net.io)) {
+		forward_half_rest(&f->net, true);
+		event_active(f->kick, 0, 0);
+	}
 }

@@ -196,6 +196,11 @@ struct rules_bytes {
 	uint64_t up, down;
 };
 
+/* Seconds without a byte either way, and for a whole flow; 0: any. */
+struct rules_times {
+	uint32_t idle_s, flow_s;
+};
+
 /* [limits], of one run; 0: the policy does not say, the default holds. */
 struct rules_limits {
 	uint32_t queries;		/* questions a second */
@@ -210,8 +215,9 @@ struct rules_limits {
 	uint64_t memory;		/* bytes that may be held for the run */
 	uint32_t header_bytes;		/* of a request's head */
 	/* Seconds: for a whole head, for connecting, for the first byte of an
-	 * answer, without a byte either way, for a whole flow. */
-	uint32_t header_s, connect_s, response_s, idle_s, flow_s;
+	 * answer. */
+	uint32_t header_s, connect_s, response_s;
+	struct rules_times times;	/* of each flow, see rules_times() */
 };
 
 /*
@@ -238,6 +244,15 @@ bool rules_has_ipv6(const struct ruleset *rs, const struct ip_hosts *hosts);
 const struct rules_limits *rules_limits(const struct ruleset *rs);
 /* The bytes that all flows of a rule may move in a run, by its number. */
 struct rules_bytes rules_rule_bytes(const struct ruleset *rs, size_t number);
+/**
+ * rules_times() - How long what a rule permits may be silent, and may last
+ * @number:	the rule's; 0 where none permits it (a policy that observes)
+ *
+ * Of the rule's own lengths of time and those of [limits], the shorter ones: a
+ * rule, which may be an included file's, does not loosen what the policy says
+ * of everything.
+ */
+struct rules_times rules_times(const struct ruleset *rs, size_t number);
 
 /*
  * The types of DNS questions that `types` can open, beside A and AAAA, which

@@ -108,6 +108,8 @@ struct ast_rule {
 	struct rules_place types_place;	/* of the first; line 0: none */
 	struct rules_bytes bytes;
 	struct rules_place up_place, down_place;
+	struct rules_times times;
+	struct rules_place idle_place, flow_place;
 };
 
 struct rules_ast {
@@ -170,6 +172,7 @@ uint64_t rules_bytes_parse(struct str word);
 uint32_t rules_span_parse(struct str word);
 #define RULES_BYTES_FAULT	"is no number of bytes; write 65536, 64K, 10M " \
 				"or 2G"
+#define RULES_SPAN_FAULT	"is no length of time; write 30s, 10m, 2h or 1d"
 
 void rules_compile_settings(struct ruleset *rs, const struct rules_ast *ast);
 /* Of all rules, into @rs->hosts and what its marks mean; 0, -EINVAL, -ENOMEM. */

@@ -112,6 +112,41 @@ static void check_types(const struct ast_rule *r, struct rules_report *report)
 			     "'types' out", STR_ARG(r->name));
 }
 
+/* The seconds of that key of [limits], or 0. */
+static uint32_t span_of_limits(const struct rules_ast *ast, const char *key)
+{
+	for (const struct ast_setting *s = ast->settings; s; s = s->next) {
+		if (strcmp(s->section, "limits") == 0 &&
+		    strcmp(s->key, key) == 0)
+			return rules_span_parse(s->value);
+	}
+	return 0;
+}
+
+static void check_times(const struct rules_ast *ast, const struct ast_rule *r,
+			struct rules_report *report)
+{
+	const struct {
+		const char *key;
+		uint32_t own;
+		struct rules_place place;
+	} times[] = {
+		{ "idle_time", r->times.idle_s, r->idle_place },
+		{ "flow_time", r->times.flow_s, r->flow_place },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
+		uint32_t all = span_of_limits(ast, times[i].key);
+
+		if (all == 0 || times[i].own <= all)
+			continue;
+		report_warning(report, times[i].place,
+			       "'%s' of [allow %.*s] has no effect: [limits] "
+			       "has %us for all; give it less, or take it out",
+			       times[i].key, STR_ARG(r->name), (unsigned)all);
+	}
+}
+
 static void check_suffixes(const struct ast_rule *r,
 			   struct rules_report *report)
 {
@@ -247,6 +282,7 @@ void rules_check_each(const struct rules_ast *ast, struct rules_report *report)
 		check_expiry(r, report);
 		check_requests(r, report);
 		check_types(r, report);
+		check_times(ast, r, report);
 		check_observe(r, report);
 		if (!r->deny)
 			check_exception(r, report);

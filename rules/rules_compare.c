@@ -223,12 +223,19 @@ static bool always_speaks(const struct rule *other, const struct rule *r)
 	       other->expires >= r->expires;
 }
 
+/* Does it say more of its flows than that they are permitted? */
+static bool is_for_more(const struct rule *r)
+{
+	return r->bytes.up || r->bytes.down || r->times.idle_s ||
+	       r->times.flow_s;
+}
+
 /* Does @other permit all that @r does for a host that both speak of? */
 static bool makes_pointless(struct compare *c, const struct rule *r,
 			    const struct rule *other)
 {
 	if (r->deny != other->deny || !rule_covers_ports(other, r) ||
-	    !always_speaks(other, r) || r->observe)
+	    !always_speaks(other, r) || r->observe || is_for_more(r))
 		return false;
 	if (r->deny)
 		return covers_ranges(c, other, r);

@@ -203,6 +203,7 @@ static int compile_rule(struct arena *arena, const struct ast_rule *ast,
 	rule->protocol = ast->protocol;
 	rule->types = ast->types;
 	rule->bytes = ast->bytes;
+	rule->times = ast->times;
 	err = compile_words(arena, ast->methods, ast->n_methods,
 			    &rule->method, &rule->n_methods);
 	if (!err)

@@ -442,6 +442,28 @@ static void set_bytes_down(struct parser *p)
 		  &p->rule->bytes.down);
 }
 
+static void set_span(struct parser *p, struct rules_place *place,
+		     const char *key, uint32_t *to)
+{
+	if (!first_time(p, place, key))
+		return;
+	*to = rules_span_parse(p->value);
+	if (*to == 0)
+		bad_word(p, p->value, RULES_SPAN_FAULT);
+}
+
+static void set_idle_time(struct parser *p)
+{
+	set_span(p, &p->rule->idle_place, "idle_time",
+		 &p->rule->times.idle_s);
+}
+
+static void set_flow_time(struct parser *p)
+{
+	set_span(p, &p->rule->flow_place, "flow_time",
+		 &p->rule->times.flow_s);
+}
+
 /* Which proxy, by the name that the operator gave it: its address is never a
  * policy's to say. */
 static void set_parent(struct parser *p)
@@ -476,6 +498,8 @@ static const struct key {
 	{ "public_suffix", BIT(SECTION_ALLOW), set_public_suffix },
 	{ "bytes_up", BIT(SECTION_ALLOW), set_bytes_up },
 	{ "bytes_down", BIT(SECTION_ALLOW), set_bytes_down },
+	{ "idle_time", BIT(SECTION_ALLOW), set_idle_time },
+	{ "flow_time", BIT(SECTION_ALLOW), set_flow_time },
 	{ "reason", SECTIONS_OF_RULES | BIT(SECTION_POLICY), set_reason },
 	{ "owner", SECTIONS_OF_RULES | BIT(SECTION_POLICY) |
 		   BIT(SECTION_DEFAULTS), set_owner },

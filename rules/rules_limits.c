@@ -57,8 +57,8 @@ static const struct limit {
 	HOLDS("connect_time", UNIT_SPAN, connect_s,
 	      RULES_LIMIT_CONNECT_S, 0),
 	NARROW("response_time", UNIT_SPAN, response_s),
-	NARROW("idle_time", UNIT_SPAN, idle_s),
-	NARROW("flow_time", UNIT_SPAN, flow_s),
+	NARROW("idle_time", UNIT_SPAN, times.idle_s),
+	NARROW("flow_time", UNIT_SPAN, times.flow_s),
 #undef HOLDS
 #undef NARROW
 #undef WIDE
@@ -74,6 +74,30 @@ struct rules_bytes rules_rule_bytes(const struct ruleset *rs, size_t number)
 	REQUIRE(number <= rs->n_rules);
 	return number ? rs->rule[number - 1].bytes :
 			(struct rules_bytes){ 0 };
+}
+
+/* 0 is any length. */
+static uint32_t shorter(uint32_t a, uint32_t b)
+{
+	return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+static struct rules_times times_of(const struct ruleset *rs,
+				   const struct rule *r)
+{
+	const struct rules_times *all = &rs->limits.times;
+
+	return (struct rules_times){
+		.idle_s = shorter(r->times.idle_s, all->idle_s),
+		.flow_s = shorter(r->times.flow_s, all->flow_s),
+	};
+}
+
+struct rules_times rules_times(const struct ruleset *rs, size_t number)
+{
+	REQUIRE(number <= rs->n_rules);
+	return number ? times_of(rs, &rs->rule[number - 1]) :
+			rs->limits.times;
 }
 
 /* --- reading ---------------------------------------------------------------- */
@@ -113,12 +137,16 @@ uint32_t rules_span_parse(struct str word)
 	return 0;
 }
 
+static uint64_t number_at(const void *where, size_t offset, bool wide)
+{
+	const void *at = (const char *)where + offset;
+
+	return wide ? *(const uint64_t *)at : *(const uint32_t *)at;
+}
+
 static uint64_t get(const struct rules_limits *l, const struct limit *k)
 {
-	const char *at = (const char *)l + k->offset;
-
-	return k->wide ? *(const uint64_t *)(const void *)at :
-			 *(const uint32_t *)(const void *)at;
+	return number_at(l, k->offset, k->wide);
 }
 
 static void put(struct rules_limits *l, const struct limit *k, uint64_t value)
@@ -163,18 +191,18 @@ static void bytes_text(uint64_t n, char out[RULES_LIMIT_TEXT])
 	REQUIRE(len > 0 && len < RULES_LIMIT_TEXT);
 }
 
-static void limit_text(const struct limit *k, uint64_t value,
-		       char out[RULES_LIMIT_TEXT])
+static void number_text(enum unit unit, uint64_t value,
+			char out[RULES_LIMIT_TEXT])
 {
 	int len;
 
-	if (k->unit == UNIT_BYTES) {
+	if (unit == UNIT_BYTES) {
 		bytes_text(value, out);
 		return;
 	}
 	len = snprintf(out, RULES_LIMIT_TEXT, "%llu%s",
 		       (unsigned long long)value,
-		       k->unit == UNIT_SPAN ? "s" : "");
+		       unit == UNIT_SPAN ? "s" : "");
 	REQUIRE(len > 0 && len < RULES_LIMIT_TEXT);
 }
 
@@ -189,7 +217,7 @@ int rules_limits_show(const struct rules_limits *l, struct buf *out)
 
 		if (value == 0)
 			continue;
-		limit_text(&limits[i], value, text);
+		number_text(limits[i].unit, value, text);
 		e = buf_printf(out, "%s%s = %s\n", begun ? "" : "\n[limits]\n",
 			       limits[i].key, text);
 		begun = true;
@@ -197,18 +225,32 @@ int rules_limits_show(const struct rules_limits *l, struct buf *out)
 	return e;
 }
 
-int rules_bytes_show(const struct rules_bytes *b, struct buf *out)
+/* What an allow rule can have of its own. */
+static const struct rule_limit {
+	const char *key;
+	enum unit unit;
+	bool wide;			/* a uint64_t, else a uint32_t */
+	size_t offset;			/* into struct rule */
+} rule_limits[] = {
+	{ "bytes_up", UNIT_BYTES, true, offsetof(struct rule, bytes.up) },
+	{ "bytes_down", UNIT_BYTES, true, offsetof(struct rule, bytes.down) },
+	{ "idle_time", UNIT_SPAN, false, offsetof(struct rule, times.idle_s) },
+	{ "flow_time", UNIT_SPAN, false, offsetof(struct rule, times.flow_s) },
+};
+
+int rules_rule_limits_show(const struct rule *r, struct buf *out)
 {
 	char text[RULES_LIMIT_TEXT];
 	int e = 0;
 
-	if (b->up) {
-		bytes_text(b->up, text);
-		e = buf_printf(out, "bytes_up   = %s\n", text);
-	}
-	if (!e && b->down) {
-		bytes_text(b->down, text);
-		e = buf_printf(out, "bytes_down = %s\n", text);
+	for (size_t i = 0; i < ARRAY_SIZE(rule_limits) && !e; i++) {
+		const struct rule_limit *k = &rule_limits[i];
+		uint64_t value = number_at(r, k->offset, k->wide);
+
+		if (value == 0)
+			continue;
+		number_text(k->unit, value, text);
+		e = buf_printf(out, "%-10s = %s\n", k->key, text);
 	}
 	return e;
 }
@@ -234,6 +276,12 @@ static uint64_t in_force(const struct limit *k, uint64_t said)
 	return k->most ? MIN(said, k->most) : said;
 }
 
+static enum rules_direction way_of(uint64_t was, uint64_t is)
+{
+	return is > was ? RULES_WIDER : is < was ? RULES_NARROWER :
+	       RULES_OTHER;
+}
+
 static enum rules_direction direction_of(const struct limit *k,
 					 const uint64_t value[2])
 {
@@ -244,41 +292,55 @@ static enum rules_direction direction_of(const struct limit *k,
 		return is <= was ? RULES_NARROWER : RULES_OTHER;
 	if (strcmp(k->key, "queries") == 0 && value[1] == 0)
 		return was <= is ? RULES_WIDER : RULES_OTHER;
-	return is > was ? RULES_WIDER : is < was ? RULES_NARROWER :
-	       RULES_OTHER;
+	return way_of(was, is);
 }
 
-static bool tell_change(struct rules_limit_change *c, const struct limit *k,
+static bool tell_change(struct rules_limit_change *c, enum unit unit,
 			const uint64_t value[2], rules_limit_fn *fn, void *arg)
 {
 	char was[RULES_LIMIT_TEXT], is[RULES_LIMIT_TEXT];
 
 	if (value[0] == value[1])
 		return true;
-	limit_text(k, value[0], was);
-	limit_text(k, value[1], is);
-	c->key = k->key;
+	number_text(unit, value[0], was);
+	number_text(unit, value[1], is);
 	c->was = value[0] ? was : NULL;
 	c->is = value[1] ? is : NULL;
-	c->direction = direction_of(k, value);
 	return fn(arg, c);
 }
 
-static bool tell_rule(const struct rule *was, const struct rule *is,
-		      rules_limit_fn *fn, void *arg)
+/* Where @rs has a shorter time for all, that is what holds. */
+static uint64_t rule_in_force(const struct ruleset *rs, const struct rule *r,
+			      const struct rule_limit *k)
 {
-	static const struct limit up = {
-		.key = "bytes_up", .unit = UNIT_BYTES, .wide = true,
+	const struct rule held = {
+		.bytes = r->bytes, .times = times_of(rs, r),
 	};
-	static const struct limit down = {
-		.key = "bytes_down", .unit = UNIT_BYTES, .wide = true,
-	};
-	struct rules_limit_change c = { .rule = is->name };
-	const uint64_t ups[] = { was->bytes.up, is->bytes.up };
-	const uint64_t downs[] = { was->bytes.down, is->bytes.down };
+	uint64_t value = number_at(&held, k->offset, k->wide);
 
-	return tell_change(&c, &up, ups, fn, arg) &&
-	       tell_change(&c, &down, downs, fn, arg);
+	return value ? value : UINT64_MAX;
+}
+
+/* Each key by itself, so both under the limits of @to. */
+static bool tell_rule(const struct ruleset *to, const struct rule *was,
+		      const struct rule *is, rules_limit_fn *fn, void *arg)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rule_limits); i++) {
+		const struct rule_limit *k = &rule_limits[i];
+		const uint64_t value[] = {
+			number_at(was, k->offset, k->wide),
+			number_at(is, k->offset, k->wide),
+		};
+		struct rules_limit_change c = {
+			.rule = is->name, .key = k->key,
+			.direction = way_of(rule_in_force(to, was, k),
+					    rule_in_force(to, is, k)),
+		};
+
+		if (!tell_change(&c, k->unit, value, fn, arg))
+			return false;
+	}
+	return true;
 }
 
 /* One key of [dns], whose values are numbers of @word. */
@@ -332,7 +394,6 @@ static bool tell_dns(const struct rules_dns *was, const struct rules_dns *is,
 bool rules_diff_limits(const struct ruleset *from, const struct ruleset *to,
 		       rules_limit_fn *fn, void *arg)
 {
-	struct rules_limit_change c = { .section = "limits" };
 	size_t was;
 
 	if (!tell_dns(&from->dns, &to->dns, fn, arg))
@@ -341,8 +402,12 @@ bool rules_diff_limits(const struct ruleset *from, const struct ruleset *to,
 	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
 		const uint64_t value[] = { get(&from->limits, &limits[i]),
 					   get(&to->limits, &limits[i]) };
+		struct rules_limit_change c = {
+			.section = "limits", .key = limits[i].key,
+			.direction = direction_of(&limits[i], value),
+		};
 
-		if (!tell_change(&c, &limits[i], value, fn, arg))
+		if (!tell_change(&c, limits[i].unit, value, fn, arg))
 			return false;
 	}
 	for (size_t i = 0; i < to->n_rules; i++) {
@@ -350,7 +415,7 @@ bool rules_diff_limits(const struct ruleset *from, const struct ruleset *to,
 
 		was = r->deny ? 0 :
 		      rules_rule_find(from, false, str_from(r->name));
-		if (was && !tell_rule(&from->rule[was - 1], r, fn, arg))
+		if (was && !tell_rule(to, &from->rule[was - 1], r, fn, arg))
 			return false;
 	}
 	return true;

@@ -222,8 +222,7 @@ static const char *value_fault(const struct setting *s, struct str value)
 	case VALUE_BYTES:
 		return rules_bytes_parse(value) ? NULL : RULES_BYTES_FAULT;
 	case VALUE_SPAN:
-		return rules_span_parse(value) ? NULL :
-		       "is no length of time; write 30s, 10m, 2h or 1d";
+		return rules_span_parse(value) ? NULL : RULES_SPAN_FAULT;
 	case VALUE_YES_NO:
 		return str_eq(value, STR("yes")) || str_eq(value, STR("no")) ?
 		       NULL : "is neither 'yes' nor 'no'";

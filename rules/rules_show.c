@@ -204,7 +204,7 @@ static int put_request(const struct rule *r, struct buf *out)
 	if (!e && r->types)
 		e = put_types(r->types, out);
 	if (!e)
-		e = rules_bytes_show(&r->bytes, out);
+		e = rules_rule_limits_show(r, out);
 	if (!e && r->parent)
 		e = put_parent(r->parent, out);
 	if (!e && r->observe)

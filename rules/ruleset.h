@@ -51,6 +51,7 @@ struct rule {
 	size_t n_methods, n_paths;
 	uint32_t types;			/* bits of rules_type_bit() */
 	struct rules_bytes bytes;	/* of all its flows; 0: any */
+	struct rules_times times;	/* of each of them */
 };
 
 /* What a mark means: slices of ruleset.entry[], rules by index. */
@@ -142,8 +143,8 @@ void rules_limits_take(struct rules_limits *l, const char *key,
 /* Append "KEY = VALUE" lines; nothing where nothing is said. */
 struct buf;
 NODISCARD int rules_limits_show(const struct rules_limits *l, struct buf *out);
-/* "bytes_up = 10M" and its sister, of a rule. */
-NODISCARD int rules_bytes_show(const struct rules_bytes *b, struct buf *out);
+/* "bytes_up   = 10M" and its kin, of a rule. */
+NODISCARD int rules_rule_limits_show(const struct rule *r, struct buf *out);
 
 /* --- requests, in rules_request.c ------------------------------------------ */
 

@@ -2,7 +2,7 @@
 """Policies of several files, what --allow may add, and rules about requests."""
 import os
 
-from conftest import POLICY
+from conftest import ADDRESSES, POLICY
 
 # The lab's origins have documentation addresses.
 OPENED = """addresses = 203.0.113.0/24 2001:db8:3::/48
@@ -110,3 +110,60 @@ def test_an_expired_rule_says_so(as_user):
     got = as_user.curl("https://web.example.com/", policy=policy)
     assert got.code == 56
     assert got.denied() == {("web.example.com", 443, "rule_expired")}
+
+
+def test_a_rule_has_its_own_times_beside_those_of_the_policy(as_user):
+    # One that is silent and one that lasts end, each by its rule, and beside them
+    # goes on what neither rule speaks of.
+    got = as_user.python(r"""
+import socket
+def tunnel(host, port):
+    s = socket.create_connection(("127.0.0.1", 3128), 30)
+    s.sendall(b"CONNECT %s:%d HTTP/1.1\r\n\r\n" % (host, port))
+    while not s.recv(4096).endswith(b"\r\n\r\n"):
+        pass
+    return s
+def end_of(s, say):
+    try:
+        while True:
+            if say:
+                s.sendall(b"x")
+            if not s.recv(1):
+                return "closed"
+    except (ConnectionResetError, BrokenPipeError):
+        return "reset"
+free, silent, busy = (tunnel(b"git.example.com", 7), tunnel(b"v4.example.com", 7),
+                      tunnel(b"api.example.com", 7))
+print(end_of(silent, False), end_of(busy, True))
+free.sendall(b"still here")
+print(free.recv(100).decode())
+""", policy=POLICY + """
+[allow free]
+hosts     = git.example.com
+ports     = 7
+addresses = %(a)s
+reason    = echo
+owner     = tests
+[allow silent]
+hosts     = v4.example.com
+ports     = 7
+addresses = %(a)s
+idle_time = 1s
+reason    = echo
+owner     = tests
+[allow busy]
+hosts     = api.example.com
+ports     = 7
+addresses = %(a)s
+idle_time = 1s
+flow_time = 2s
+reason    = echo
+owner     = tests
+[limits]
+flow_time = 1h
+""" % {"a": ADDRESSES})
+    assert got.out == "reset reset\nstill here\n", \
+        got.err
+    assert {(r["rule"], r["reason"]) for r in got.flows(ev="flow_close")} == {
+        ("silent", "idle_timeout"), ("busy", "flow_time_exceeded"),
+        ("free", "client_closed")}

@@ -175,11 +175,17 @@ static void op_finish(void *arg, enum reason why, bool reset)
 	stream_close(&w.engine_app);
 }
 
+static void op_times(void *arg, struct forward_times *ret)
+{
+	(void)arg;
+	(void)ret;
+}
+
 static const struct forward_ops ops = {
 	.judge = op_judge, .dial = op_dial, .dial_cancel = op_dial_cancel,
 	.net_closed = op_net_closed, .net_idle = op_net_idle,
 	.record = op_record,
-	.tunnel = op_tunnel, .finish = op_finish,
+	.tunnel = op_tunnel, .times = op_times, .finish = op_finish,
 };
 
 static void turn(void)

@@ -268,6 +268,23 @@ now host_denied
            (1, "- narrower   [limits] bytes_up = 5M, was not said\n"
             "no difference in what they permit\n"
             "limits: 0 wider, 1 narrower, 0 other\n"))
+    with open("times.ini", "w", encoding="ascii") as out:
+        out.write(OLD.replace("[allow db]\n",
+                              "[allow db]\nidle_time = 10m\n"))
+    done = penstock("diff", "old.ini", "times.ini")
+    r.same("and another time of a rule", (done.returncode, done.stdout),
+           (1, "- narrower   [allow db] idle_time = 600s, was not said\n"
+            "no difference in what they permit\n"
+            "limits: 0 wider, 1 narrower, 0 other\n"))
+    done = penstock("explain", "--at", "10.0.0.5", "times.ini",
+                    "db.example.com:5432")
+    r.holds("which is said of what the rule allows",
+            "\n  times     idle_time 600s\n" in done.stdout, done.stdout)
+    done = penstock("explain", "--json", "--at", "10.0.0.5", "times.ini",
+                    "db.example.com:5432")
+    r.same("and in JSON", json.loads(done.stdout).get("idle_time_s"), 600)
+    done = penstock("show", "times.ini")
+    r.holds("and shown", "\nidle_time  = 600s\n" in done.stdout, done.stdout)
     done = penstock("diff", "--json", "limits.ini", "old.ini")
     r.same("and one in JSON", json.loads(done.stdout),
            {"change": "limit", "direction": "wider", "section": "limits",

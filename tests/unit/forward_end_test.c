@@ -221,7 +221,7 @@ static void an_answer_that_nobody_takes_is_not_kept_for_ever_OPS_03(
 	void **state)
 {
 	(void)state;
-	t.config.limits.stall_ms = 4;
+	t.times.stall_ms = 4;
 	answer_that_waits("GET http://a.example.com/ HTTP/1.1\r\n" H "\r\n"
 			  "GET http://a.example.com/2 HTTP/1.1\r\n" H "\r\n");
 	for (int i = 0; i < 20 && !t.over; i++)
@@ -243,7 +243,7 @@ static void an_answer_that_is_taken_slowly_comes_to_its_end_OPS_04(void **state)
 
 	(void)state;
 	t.config.limits.head_ms = t.config.limits.idle_ms = 1;
-	t.config.limits.stall_ms = 4;
+	t.times.stall_ms = 4;
 	t.config.limits.linger_ms = 1;
 	answer_that_waits("GET http://a.example.com/ HTTP/1.1\r\n" H
 			  "Connection: close\r\n\r\n");

@@ -145,6 +145,12 @@ static void op_finish(void *arg, enum reason why, bool reset)
 	t.engine_app = -1;
 }
 
+static void op_times(void *arg, struct forward_times *ret)
+{
+	(void)arg;
+	*ret = t.times;
+}
+
 static const struct forward_ops ops = {
 	.judge = op_judge,
 	.dial = op_dial,
@@ -153,6 +159,7 @@ static const struct forward_ops ops = {
 	.net_idle = op_net_idle,
 	.record = op_record,
 	.tunnel = op_tunnel,
+	.times = op_times,
 	.finish = op_finish,
 };
 

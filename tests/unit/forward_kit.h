@@ -41,6 +41,7 @@ struct forward_kit {
 	struct event_base *base;
 	struct forward *f;
 	struct forward_config config;
+	struct forward_times times;	/* what the owner says of them */
 	int app;			/* the program's end */
 	int engine_app;			/* what the engine was given */
 	int origin[ORIGINS_MAX];	/* the origins' ends */

@@ -169,7 +169,9 @@ static void limits_are_what_was_written(void **state)
 		"connect_time = 2m\nresponse_time = 1h\nidle_time = 2d\n"
 		"flow_time = 1000000000d\n"
 		"[allow a]\nhosts = a.example\nbytes_up = 1M\n"
-		"[allow b]\nhosts = b.example\nbytes_down = 2\n");
+		"idle_time = 10m\n"
+		"[allow b]\nhosts = b.example\nbytes_down = 2\n"
+		"idle_time = 3d\nflow_time = 1h\n");
 	const struct rules_limits *l = rules_limits(rs);
 
 	(void)state;
@@ -185,8 +187,14 @@ static void limits_are_what_was_written(void **state)
 	assert_int_equal(l->header_s, 30);
 	assert_int_equal(l->connect_s, 120);
 	assert_int_equal(l->response_s, 3600);
-	assert_int_equal(l->idle_s, 2 * 86400);
-	assert_int_equal(l->flow_s, RULES_SPAN_MAX_S);
+	assert_int_equal(l->times.idle_s, 2 * 86400);
+	assert_int_equal(l->times.flow_s, RULES_SPAN_MAX_S);
+	/* The shorter of both. */
+	assert_int_equal(rules_times(rs, 0).idle_s, 2 * 86400);
+	assert_int_equal(rules_times(rs, 1).idle_s, 600);
+	assert_int_equal(rules_times(rs, 1).flow_s, RULES_SPAN_MAX_S);
+	assert_int_equal(rules_times(rs, 2).idle_s, 2 * 86400);
+	assert_int_equal(rules_times(rs, 2).flow_s, 3600);
 	assert_int_equal(rules_rule_bytes(rs, 0).up, 0);
 	assert_int_equal(rules_rule_bytes(rs, 1).up, 1 << 20);
 	assert_int_equal(rules_rule_bytes(rs, 1).down, 0);
@@ -210,6 +218,19 @@ static void bad_limits_are_errors_with_their_place(void **state)
 		  "64K, 10M or 2G\n" },
 		{ "[allow a]\nhosts = a.example\nbytes_up = 1\n"
 		  "bytes_up = 2\n", "p.ini:4:0: error: 'bytes_up'" },
+		{ "[allow a]\nhosts = a.example\nidle_time = 10\n",
+		  "p.ini:3:13: error: '10' is no length of time; write 30s, "
+		  "10m, 2h or 1d\n" },
+		{ "[allow a]\nhosts = a.example\nflow_time = 1h 2h\n",
+		  "p.ini:3:13: error: '1h 2h' is no length of time; write "
+		  "30s, 10m, 2h or 1d\n" },
+		{ "[allow a]\nhosts = a.example\nflow_time = 1h\n"
+		  "flow_time = 2h\n", "p.ini:4:0: error: 'flow_time'" },
+		{ "[allow a]\nhosts = a.example\nidel_time = 1h\n",
+		  "did you mean 'idle_time'?" },
+		{ "[deny a]\nhosts = a.example\nidle_time = 5s\n",
+		  "p.ini:3:0: error: 'idle_time' has no place in [deny a]; it "
+		  "belongs in [allow NAME]\n" },
 		{ "[deny a]\nhosts = a.example\nbytes_up = 5\n",
 		  "p.ini:3:0: error: 'bytes_up' has no place in [deny a]; it "
 		  "belongs in [allow NAME]\n" },
@@ -221,6 +242,54 @@ static void bad_limits_are_errors_with_their_place(void **state)
 		assert_null(compile_told(cases[i].text, &told));
 		assert_non_null(strstr(buf_cstr(&told.text), cases[i].told));
 		buf_done(&told.text);
+	}
+}
+
+static void a_time_that_is_longer_than_all_may_have_is_warned_of(void **state)
+{
+	struct told told;
+	struct ruleset *rs = compile_told(
+		"[allow a]\nhosts = a.example\nidle_time = 2h\n"
+		"flow_time = 1h\n"
+		"[allow b]\nhosts = b.example\nidle_time = 30m\n"
+		"[limits]\nidle_time = 1h\nflow_time = 1h\n", &told);
+
+	(void)state;
+	assert_non_null(rs);
+	assert_string_equal(buf_cstr(&told.text), "p.ini:3:0: warning: "
+			    "'idle_time' of [allow a] has no effect: [limits] "
+			    "has 3600s for all; give it less, or take it "
+			    "out\n");
+	buf_done(&told.text);
+	rules_unref(rs);
+}
+
+/* It says what the wildcard does not: of its flows. */
+static void a_rule_with_a_time_of_its_own_adds_something(void **state)
+{
+	static const struct {
+		const char *key;
+		unsigned warnings;
+	} cases[] = {
+		{ "", 1 }, { "idle_time = 1m\n", 0 }, { "flow_time = 1h\n", 0 },
+		{ "bytes_up = 5\n", 0 }, { "bytes_down = 5\n", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char text[256];
+		struct ruleset *rs;
+		struct told told;
+
+		assert_true(snprintf(text, sizeof(text),
+				     "[allow all]\nhosts = *.a.example\n"
+				     "[allow one]\nhosts = x.a.example\n%s",
+				     cases[i].key) > 0);
+		rs = compile_told(text, &told);
+		assert_non_null(rs);
+		assert_int_equal(told.warnings, cases[i].warnings);
+		buf_done(&told.text);
+		rules_unref(rs);
 	}
 }
 
@@ -246,10 +315,12 @@ static void other_limits_are_told(void **state)
 	struct ruleset *from = compile_good(
 		"[limits]\nbytes_up = 5M\nnames = 9\nidle_time = 1m\n"
 		"[allow a]\nhosts = a.example\nbytes_up = 5\n"
+		"flow_time = 2m\n"
 		"[allow b]\nhosts = b.example\nbytes_up = 5\n");
 	struct ruleset *to = compile_good(
 		"[limits]\nbytes_up = 3000000K\nnames = 9\nflow_time = 1m\n"
 		"[allow a]\nhosts = a.example\nbytes_down = 6\n"
+		"idle_time = 1h\nflow_time = 3m\n"
 		"[allow c]\nhosts = b.example\nbytes_up = 7\n");
 	struct limits_told t = { BUF_INIT(4096), 100 };
 
@@ -262,7 +333,9 @@ static void other_limits_are_told(void **state)
 			    "limits idle_time 60s - wider\n"
 			    "limits flow_time - 60s narrower\n"
 			    "a bytes_up 5 - wider\n"
-			    "a bytes_down - 6 narrower\n");
+			    "a bytes_down - 6 narrower\n"
+			    "a idle_time - 3600s narrower\n"
+			    "a flow_time 120s 180s other\n");
 	t.stop = 1;
 	assert_false(rules_diff_limits(from, to, on_limit, &t));
 	buf_done(&t.text);
@@ -337,7 +410,8 @@ static void shown_it_is_the_same_policy(void **state)
 		"bytes_up = 1000000000G\nrate_down = 3000001K\n"
 		"flow_time = 2d\n"
 		"[allow a]\nhosts = a.example\ntypes = TXT SRV\n"
-		"bytes_up = 3G\nbytes_down = 9\n";
+		"bytes_up = 3G\nbytes_down = 9\nidle_time = 90s\n"
+		"flow_time = 2h\n";
 	struct ruleset *rs = compile_good(text), *again;
 	struct buf out = BUF_INIT(1 << 16);
 
@@ -350,6 +424,8 @@ static void shown_it_is_the_same_policy(void **state)
 			    sizeof(struct rules_limits));
 	assert_int_equal(rules_rule_bytes(again, 1).up, 3ull << 30);
 	assert_int_equal(rules_rule_bytes(again, 1).down, 9);
+	assert_int_equal(rules_times(again, 1).idle_s, 90);
+	assert_int_equal(rules_times(again, 1).flow_s, 7200);
 	assert_int_equal(rules_name_types(again, STR("a.example"), NOW),
 			 bits("TXT", "SRV") | rules_type_bit(QTYPE_CAA));
 	buf_done(&out);
@@ -473,6 +549,10 @@ int main(void)
 		cmocka_unit_test(other_limits_are_told),
 		cmocka_unit_test(limits_are_told_with_their_direction),
 		cmocka_unit_test(nothing_that_is_used_is_warned_of),
+		cmocka_unit_test(
+			a_time_that_is_longer_than_all_may_have_is_warned_of),
+		cmocka_unit_test(
+			a_rule_with_a_time_of_its_own_adds_something),
 		cmocka_unit_test(shown_it_is_the_same_policy),
 		cmocka_unit_test(a_difference_in_types_is_told),
 		cmocka_unit_test(ipv6_off_shuts_the_family_for_every_rule),
