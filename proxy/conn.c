@@ -387,8 +387,6 @@ static bool conn_init(struct conn *c, struct sandbox *s, int fd,
 	c->ask = conn_ask_new(c);
 	if (!c->target || !c->ask)
 		return false;
-	/* Without its ends a connection can still be judged and recorded. */
-	(void)!sock_peer(fd, &c->src);
 	c->rules = rules_ref(s->rules);
 	list_add(&s->conns, &c->node);
 	s->nconns++;
@@ -396,13 +394,17 @@ static bool conn_init(struct conn *c, struct sandbox *s, int fd,
 	return true;
 }
 
-struct conn *conn_new(struct sandbox *s, int fd, enum record_via via)
+struct conn *conn_new(struct sandbox *s, int fd,
+		      const struct ip_endpoint *src, enum record_via via)
 {
 	struct conn *c = mem_new(sizeof(*c));
 	struct record r;
 
-	if (c && conn_init(c, s, fd, via))
-		return c;
+	if (c) {
+		c->src = *src;
+		if (conn_init(c, s, fd, via))
+			return c;
+	}
 	conn_free(c);
 	sandbox_record(RECORD_FLOW_DENY, RECORD_DENY, REASON_MEMORY_EXCEEDED,
 		       via, &r);

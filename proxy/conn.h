@@ -11,17 +11,21 @@
 #include "base/compiler.h"
 #include "base/reason.h"
 
+struct ip_endpoint;
 struct sandbox;
 struct worker;
 struct conn;
 
-/* A connection accepted on a transparent listener: getsockname() is what the
- * program asked for.  Takes @fd.  On failure it is reset and recorded. */
-void conn_start_transparent(struct sandbox *s, int fd);
-/* A connection accepted on the explicit proxy's listener.  Takes @fd. */
-void conn_start_explicit(struct sandbox *s, int fd);
-/* A connection accepted on the SOCKS port.  Takes @fd. */
-void conn_start_socks(struct sandbox *s, int fd);
+/* A connection from @src accepted on a transparent listener: getsockname() is
+ * what the program asked for.  Takes @fd.  On failure it is reset and recorded. */
+void conn_start_transparent(struct sandbox *s, int fd,
+			    const struct ip_endpoint *src);
+/* The same of the explicit proxy's listener. */
+void conn_start_explicit(struct sandbox *s, int fd,
+			 const struct ip_endpoint *src);
+/* The same of the SOCKS port. */
+void conn_start_socks(struct sandbox *s, int fd,
+		      const struct ip_endpoint *src);
 
 /* Mark as ended with a reason; freed after this turn of the loop. */
 void conn_end(struct conn *c, enum reason why);
@@ -41,6 +45,8 @@ struct conn_rejudged {
  */
 void conn_rejudge_all(struct sandbox *s, enum reason why,
 		      struct conn_rejudged *ret);
+/* Tunnels that have lived for a while get keepalive; called by the worker. */
+void conn_keep_alive(struct worker *w);
 /* Free what ended in this turn; called by the worker. */
 void conn_reclaim(struct worker *w);
 

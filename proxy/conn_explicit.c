@@ -12,9 +12,10 @@
 #include "proxy/conn_own.h"
 #include "proxy/http1.h"
 
-void conn_start_explicit(struct sandbox *s, int fd)
+void conn_start_explicit(struct sandbox *s, int fd,
+			 const struct ip_endpoint *src)
 {
-	struct conn *c = conn_new(s, fd, RECORD_VIA_FORWARD);
+	struct conn *c = conn_new(s, fd, src, RECORD_VIA_FORWARD);
 
 	if (c)
 		conn_read_in(c, CONN_HEAD, conn_head_ms(c));

@@ -9,6 +9,7 @@
 #include "proxy/conn_own.h"
 #include "proxy/dial.h"
 #include "proxy/relay.h"
+#include "proxy/sock.h"
 #include "proxy/worker.h"
 
 /*
@@ -206,5 +207,24 @@ void conn_start_relay(struct conn *c, struct str up, struct str down)
 	/* Behind the relay's own interest in app, so that the kernel's set stays
 	 * as it is. */
 	conn_settle_down(c);
+	worker_keep(c->s->worker);
 	conn_watch_relay(c);
+}
+
+static void keep(struct conn *c)
+{
+	if (c->state != CONN_RELAY || c->kept)
+		return;
+	sock_keep_alive(c->net);
+	c->kept = true;
+}
+
+void conn_keep_alive(struct worker *w)
+{
+	struct list *s, *c, *tmp, *next;
+
+	list_each(&w->sandboxes, s, tmp)
+		list_each(&container_of(s, struct sandbox, node)->conns, c,
+			  next)
+			keep(container_of(c, struct conn, node));
 }

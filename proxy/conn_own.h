@@ -192,12 +192,14 @@ struct conn {
 					 * there has been no limit */
 	struct forward *forward;
 	bool forward_over;		/* it has called finish() */
+	bool kept;			/* @net has keepalive */
 };
 
 /* --- conn.c -------------------------------------------------------------------- */
 
 /* Takes @fd. NULL after it was reset and recorded, for want of memory. */
-struct conn *conn_new(struct sandbox *s, int fd, enum record_via via);
+struct conn *conn_new(struct sandbox *s, int fd,
+		      const struct ip_endpoint *src, enum record_via via);
 /* Tries all once; false when not all was taken (then the client is gone). */
 NODISCARD bool conn_send(struct conn *c, struct str s);
 /* Enter a state that reads bytes of app's into @in, for at most @ms; what is

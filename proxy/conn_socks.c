@@ -25,9 +25,10 @@
 /* Bytes in which another protocol must have shown itself. */
 #define FOREIGN_MAX	64
 
-void conn_start_socks(struct sandbox *s, int fd)
+void conn_start_socks(struct sandbox *s, int fd,
+		      const struct ip_endpoint *src)
 {
-	struct conn *c = conn_new(s, fd, RECORD_VIA_SOCKS);
+	struct conn *c = conn_new(s, fd, src, RECORD_VIA_SOCKS);
 
 	if (c)
 		conn_read_in(c, CONN_SOCKS, conn_head_ms(c));

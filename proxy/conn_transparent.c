@@ -152,9 +152,10 @@ void conn_begin_transparent(struct conn *c)
 	}
 }
 
-void conn_start_transparent(struct sandbox *s, int fd)
+void conn_start_transparent(struct sandbox *s, int fd,
+			    const struct ip_endpoint *src)
 {
-	struct conn *c = conn_new(s, fd, RECORD_VIA_TRANSPARENT);
+	struct conn *c = conn_new(s, fd, src, RECORD_VIA_TRANSPARENT);
 	enum reason why;
 
 	if (!c)

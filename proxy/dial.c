@@ -227,7 +227,8 @@ static int attempt_connect(struct dial_attempt *a, int fd)
 
 	if (fd_is_reserved(fd))
 		return EMFILE;
-	sock_tune(fd);
+	/* A tunnel gets keepalive when it has lived for a while. */
+	(c->http ? sock_tune : sock_nodelay)(fd);
 	err = source_bind(c->source, fd, ss.ss_family);
 	if (err < 0)
 		return -err;

@@ -49,6 +49,7 @@ struct listener {
 	struct list paused;	/* worker.paused, while the sandbox is full */
 	struct sandbox *sandbox;
 	int fd;
+	struct ip_endpoint at;	/* where it listens */
 	int spare;		/* given up when descriptors run out; or -1 */
 	listener_fn *fn;
 	struct event *event;
@@ -86,18 +87,23 @@ static enum listener_result listener_judge(int err)
 
 /* Whoever is not a client is told nothing, and costs nothing. */
 static bool listener_admits(const struct listener *l,
-			    const struct sockaddr_storage *peer, socklen_t n)
+			    const struct ip_endpoint *src)
 {
-	struct ip_endpoint src = { .port = 0 }, at = { .port = 0 };
+	return !l->sandbox->clients ||
+	       sandbox_admits(l->sandbox, src, &l->at);
+}
 
-	if (!l->sandbox->clients)
-		return true;
-	/* Without an address it is nobody's, and refused. */
+/* Without an address it is nobody, who can still be judged and recorded. */
+static struct ip_endpoint listener_src(const struct sockaddr_storage *peer,
+				       socklen_t n)
+{
+	struct ip_endpoint src;
+
 	if (ip_endpoint_from_sockaddr((const struct sockaddr *)peer, n,
 				      &src) < 0)
-		src.port = 0;
-	(void)!sock_local(l->fd, &at);
-	return sandbox_admits(l->sandbox, &src, &at);
+		return (struct ip_endpoint){ .port = 0 };
+	src.addr = ip_addr_unmapped(&src.addr);
+	return src;
 }
 
 /* Reset a connection that there is no room for, and record it. */
@@ -116,6 +122,7 @@ static enum listener_result listener_accept(struct listener *l)
 	/* Its size is set anew each time: the families differ (OPS-07). */
 	struct sockaddr_storage peer = { 0 };
 	socklen_t n = sizeof(peer);
+	struct ip_endpoint src;
 	int fd = accept4(l->fd, (struct sockaddr *)&peer, &n,
 			 SOCK_CLOEXEC | SOCK_NONBLOCK);
 
@@ -126,8 +133,9 @@ static enum listener_result listener_accept(struct listener *l)
 		return LISTENER_LAST;
 	}
 	l->complained = l->complained && fd_is_reserved(fd);
-	if (listener_admits(l, &peer, n))
-		l->fn(l->sandbox, fd);
+	src = listener_src(&peer, n);
+	if (listener_admits(l, &src))
+		l->fn(l->sandbox, fd, &src);
 	else
 		sock_reset(&fd);
 	return LISTENER_AGAIN;
@@ -235,6 +243,7 @@ int listener_new(struct sandbox *s, int fd, listener_fn *fn,
 	l->fn = fn;
 	/* What is accepted inherits it: five system calls less for each. */
 	sock_tune(fd);
+	(void)!sock_local(fd, &l->at);
 	l->spare = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	l->event = event_new(base, fd, EV_READ | EV_PERSIST, listener_cb, l);
 	l->backoff = event_new(base, -1, 0, listener_backoff_cb, l);

@@ -16,8 +16,11 @@ struct worker;
 /* Pause after the process or the system ran out of descriptors or memory. */
 #define LISTENER_BACKOFF_MS	50
 
-/* Takes the connection, non-blocking and close-on-exec. */
-typedef void listener_fn(struct sandbox *s, int fd);
+struct ip_endpoint;
+
+/* Takes the connection, non-blocking and close-on-exec; @src: its other end. */
+typedef void listener_fn(struct sandbox *s, int fd,
+			 const struct ip_endpoint *src);
 
 /* @fd: listening and non-blocking; taken, also on failure.  It stands on the
  * sandbox's list until it is freed. */

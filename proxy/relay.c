@@ -71,6 +71,9 @@ static void dir_close(struct relay *r, enum relay_side side)
 	if (d->done || !d->eof || dir_holds(d))
 		return;
 	d->done = true;
+	/* The other one is over: closing the sockets will say it. */
+	if (r->dir[other(side)].done)
+		return;
 	if (shutdown(r->half[other(side)].fd, SHUT_WR) == -1)
 		half_gone(r, other(side));
 }
@@ -391,6 +394,7 @@ int relay_start(const struct relay_config *config, struct relay **ret)
 		mem_free(r);
 		return -EINVAL;
 	}
+	r->said = config->down.n;
 	err = relay_early(r, APP, config->up);
 	err_net = relay_early(r, NET, config->down);
 	if (err || err_net || !relay_update(r)) {
@@ -425,5 +429,6 @@ void relay_free(struct relay *r)
 void relay_bytes(const struct relay *r, uint64_t *ret_up, uint64_t *ret_down)
 {
 	*ret_up = r->dir[APP].moved;
-	*ret_down = r->dir[NET].moved;
+	/* What was said before the relay is counted by who knows whose it was. */
+	*ret_down = r->dir[NET].moved - MIN(r->dir[NET].moved, r->said);
 }

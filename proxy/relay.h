@@ -87,7 +87,8 @@ NODISCARD int relay_start(const struct relay_config *config,
 			  struct relay **ret);
 void relay_free(struct relay *r);	/* NULL is fine */
 
-/* Bytes that have been handed to the other side so far. */
+/* Bytes that have been handed to the other side so far; of those to app without
+ * the early ones. */
 void relay_bytes(const struct relay *r, uint64_t *ret_up, uint64_t *ret_down);
 
 #endif /* PROXY_RELAY_H */

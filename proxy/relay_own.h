@@ -64,6 +64,7 @@ struct relay {
 	enum reason over;	/* a budget that is used up; ALLOWED: none */
 	enum reason closed;	/* by whose FIN came first; ALLOWED: none yet */
 	bool checking, holding;
+	size_t said;		/* early bytes to app */
 	struct event_base *base;
 	struct relay_pool *pool;
 	relay_fn *fn;

@@ -20,13 +20,23 @@ static void sock_set_int(int fd, int level, int option, int value)
 	(void)!setsockopt(fd, level, option, &value, sizeof(value));
 }
 
-void sock_tune(int fd)
+void sock_nodelay(int fd)
 {
 	sock_set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+}
+
+void sock_keep_alive(int fd)
+{
 	sock_set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 	sock_set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, SOCK_KEEP_IDLE_S);
 	sock_set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, SOCK_KEEP_GAP_S);
 	sock_set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, SOCK_KEEP_PROBES);
+}
+
+void sock_tune(int fd)
+{
+	sock_nodelay(fd);
+	sock_keep_alive(fd);
 }
 
 void sock_reset(int *fd)

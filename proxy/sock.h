@@ -24,6 +24,9 @@
  * listening socket hands them on to what it accepts.
  */
 void sock_tune(int fd);
+/* The two parts of it: what is late to begin costs a short flow nothing. */
+void sock_nodelay(int fd);
+void sock_keep_alive(int fd);
 
 /**
  * sock_reset() - Close so that the peer sees a reset (SO_LINGER 0)

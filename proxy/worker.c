@@ -26,6 +26,9 @@
 #include "proxy/worker.h"
 #include "resolver/resolver.h"
 
+/* What lives shorter pays nothing for a keepalive. */
+#define WORKER_KEEP_S	30
+
 struct worker_own {
 	struct worker pub;
 	struct mailbox *mailbox;
@@ -59,6 +62,22 @@ static void worker_reclaim_cb(evutil_socket_t fd, short what, void *arg)
 void worker_reclaim(struct worker *w)
 {
 	event_active(w->reclaim, 0, 0);
+}
+
+static void worker_keep_cb(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	conn_keep_alive(arg);
+}
+
+void worker_keep(struct worker *w)
+{
+	static const struct timeval after = { .tv_sec = WORKER_KEEP_S };
+
+	/* Without memory for a timer the next tunnel asks again. */
+	if (w->keep && !event_pending(w->keep, EV_TIMEOUT, NULL))
+		(void)event_add(w->keep, &after);
 }
 
 static int worker_base_new(struct event_base **ret)
@@ -98,7 +117,8 @@ static int worker_make(unsigned index, struct event_base *base,
 		err = mailbox_new(w->base, w, &o->mailbox);
 	if (err == 0) {
 		w->reclaim = event_new(w->base, -1, 0, worker_reclaim_cb, w);
-		err = w->reclaim ? 0 : -ENOMEM;
+		w->keep = event_new(w->base, -1, 0, worker_keep_cb, w);
+		err = w->reclaim && w->keep ? 0 : -ENOMEM;
 	}
 	if (err == 0)
 		err = resolver_new(w->base, &w->resolver);
@@ -257,6 +277,8 @@ void worker_free(struct worker *w)
 	resolver_free(w->resolver);
 	if (w->reclaim)
 		event_free(w->reclaim);
+	if (w->keep)
+		event_free(w->keep);
 	mailbox_free(o->mailbox);
 	if (w->base && !o->lodger)
 		event_base_free(w->base);

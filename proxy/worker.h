@@ -41,6 +41,7 @@ struct worker {
 	struct list sandboxes;		/* struct sandbox.node */
 	struct list dead;		/* struct conn.dead: reclaimed after the turn */
 	struct event *reclaim;		/* active while @dead has something */
+	struct event *keep;		/* pending while a tunnel is young */
 	struct relay_pool *relay;	/* pipes for splice, see relay.h */
 	struct list paused;		/* struct listener.paused, see listener.h */
 	bool draining;			/* no new flows: it ends soon */
@@ -59,6 +60,8 @@ NODISCARD int worker_start(struct worker *w);		/* starts the thread */
 NODISCARD int worker_call(struct worker *w, worker_fn *fn, void *arg);
 /* The same without allocation: @fn gets the struct worker as its owner. */
 void worker_post(struct worker *w, struct mail *mail, mail_fn *fn);
+/* A tunnel is new: conn_keep_alive() comes after a while. */
+void worker_keep(struct worker *w);
 /* Ask for the reclaim at the end of this turn; on the worker's thread. */
 void worker_reclaim(struct worker *w);
 /* No new flows from some time soon on; any thread. */

@@ -218,6 +218,12 @@ void worker_reclaim(struct worker *w)
 	event_active(w->reclaim, 0, 0);
 }
 
+void worker_keep(struct worker *w)
+{
+	assert_ptr_equal(w, &kit.worker);
+	kit.keep = true;
+}
+
 static void reclaim_cb(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
@@ -320,7 +326,7 @@ int kit_transparent(const char *addr, uint16_t port)
 	int door = lab_listen(addr, port, NULL);
 	int client = lab_connect(addr, port);
 
-	conn_start_transparent(&kit.sandbox, lab_accept(door));
+	conn_start_transparent(&kit.sandbox, lab_accept(door), &lab_src);
 	close(door);
 	return client;
 }
@@ -331,7 +337,7 @@ int kit_explicit(void)
 	int door = lab_listen("127.0.0.1", 0, &port);
 	int client = lab_connect("127.0.0.1", port);
 
-	conn_start_explicit(&kit.sandbox, lab_accept(door));
+	conn_start_explicit(&kit.sandbox, lab_accept(door), &lab_src);
 	close(door);
 	return client;
 }

@@ -39,6 +39,7 @@ struct kit {
 	struct worker worker;
 	struct sandbox sandbox;
 	bool audit_down;
+	bool keep;		/* worker_keep() was called */
 	enum reason charge;	/* what the budget says of names that leave */
 };
 

@@ -112,7 +112,7 @@ static void socks_hears_of_the_limit_as_a_general_failure(void **state)
 	int client = lab_connect("127.0.0.1", port);
 
 	(void)state;
-	conn_start_socks(&kit.sandbox, lab_accept(door));
+	conn_start_socks(&kit.sandbox, lab_accept(door), &lab_src);
 	close(door);
 	lab_send(BASE, client, STR("\x05\x01\x00"));
 	kit_expect_bytes(client, STR("\x05\x00"));

@@ -77,7 +77,7 @@ static int program(int door, const char *at, uint16_t port)
 {
 	int client = lab_connect(at, port);
 
-	conn_start_transparent(&kit.sandbox, lab_accept(door));
+	conn_start_transparent(&kit.sandbox, lab_accept(door), &lab_src);
 	return client;
 }
 

@@ -40,7 +40,7 @@ static int socks(void)
 	int door = lab_listen("127.0.0.1", 0, &port);
 	int client = lab_connect("127.0.0.1", port);
 
-	conn_start_socks(&kit.sandbox, lab_accept(door));
+	conn_start_socks(&kit.sandbox, lab_accept(door), &lab_src);
 	close(door);
 	return client;
 }

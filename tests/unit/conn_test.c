@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "proxy/conn.h"
+#include "proxy/conn_own.h"
 #include "resolver/name_map.h"
 #include "tests/unit/conn_kit.h"
 #include "tests/unit/proxy_lab.h"
@@ -147,6 +148,43 @@ static void a_tunnel_carries_and_is_recorded_LOG_10(void **state)
 	assert_int_equal(r->src.addr.b[0], 127);
 	assert_string_equal(r->sni.p, "api.example.org");
 	assert_int_equal(kit.sandbox.bytes_up, hello.n);
+	close(door);
+}
+
+static int keepalive(void)
+{
+	struct conn *c = container_of(kit.sandbox.conns.next, struct conn,
+				      node);
+	int is = -1;
+	socklen_t n = sizeof(is);
+
+	assert_int_equal(getsockopt(c->net, SOL_SOCKET, SO_KEEPALIVE, &is, &n),
+			 0);
+	return is;
+}
+
+static void a_tunnel_that_lives_on_gets_keepalive_TUN_09(void **state)
+{
+	int door = lab_listen(KIT_ORIGIN, 443, NULL), origin;
+	int client = kit_connect_to("api.example.org:443");
+
+	(void)state;
+	lab_expect(BASE, client, OK_200);
+	assert_false(kit.keep);
+	lab_send(BASE, client, kit_hello("api.example.org"));
+	origin = lab_accept(door);
+	kit_expect_bytes(origin, kit_hello("api.example.org"));
+	assert_true(kit.keep);
+	assert_int_equal(keepalive(), 0);
+	list_add(&kit.worker.sandboxes, &kit.sandbox.node);
+	conn_keep_alive(&kit.worker);
+	list_del(&kit.sandbox.node);
+	assert_int_equal(keepalive(), 1);
+	close(client);
+	lab_expect_fin(BASE, origin);
+	close(origin);
+	kit_expect_record(1, RECORD_FLOW_CLOSE, RECORD_ALLOW,
+			  REASON_CLIENT_CLOSED, "api.example.org");
 	close(door);
 }
 
@@ -696,6 +734,7 @@ int main(void)
 		conn_unit(a_name_that_leads_inside_is_refused_by_class_ADDR_10),
 		conn_unit(a_metadata_literal_is_refused_by_class),
 		conn_unit(a_tunnel_carries_and_is_recorded_LOG_10),
+		conn_unit(a_tunnel_that_lives_on_gets_keepalive_TUN_09),
 		conn_unit(bytes_behind_the_head_are_the_tunnels_first_TUN_04),
 		conn_unit(a_connect_with_a_body_is_refused_TUN_05),
 		conn_unit(

@@ -86,7 +86,7 @@ static int good_connect(const char *head)
 	int door = lab_listen("127.0.0.1", 0, &port);
 	int client = lab_connect("127.0.0.1", port);
 
-	conn_start_explicit(&good, lab_accept(door));
+	conn_start_explicit(&good, lab_accept(door), &lab_src);
 	close(door);
 	lab_send(BASE, client, str_from(head));
 	return client;

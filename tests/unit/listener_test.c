@@ -55,7 +55,8 @@ static int option(int fd, int level, int name)
 	return value;
 }
 
-static void on_conn(struct sandbox *s, int fd)
+static void on_conn(struct sandbox *s, int fd,
+		    const struct ip_endpoint *src UNUSED)
 {
 	assert_ptr_equal(s, &lab.s);
 	/* Handed on by the listening socket. */

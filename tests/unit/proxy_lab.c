@@ -155,14 +155,21 @@ int lab_connect(const char *addr, uint16_t port)
 	return fd;
 }
 
+struct ip_endpoint lab_src;
+
 int lab_accept(int listener)
 {
 	struct pollfd p = { .fd = listener, .events = POLLIN };
+	struct sockaddr_storage ss = { 0 };
+	socklen_t n = sizeof(ss);
 	int fd;
 
 	assert_int_equal(poll(&p, 1, -1), 1);
-	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	fd = accept4(listener, (void *)&ss, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	assert_true(fd >= 0);
+	assert_int_equal(ip_endpoint_from_sockaddr((void *)&ss, n, &lab_src),
+			 0);
+	lab_src.addr = ip_addr_unmapped(&lab_src.addr);
 	return fd;
 }
 

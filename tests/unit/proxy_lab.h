@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/ip_addr.h"
 #include "base/str.h"
 
 struct event_base;
@@ -28,6 +29,7 @@ int lab_listen(const char *addr, uint16_t port, uint16_t *ret_port);
 /* A blocking connect() to a listener of ours; the result is non-blocking. */
 int lab_connect(const char *addr, uint16_t port);
 int lab_accept(int listener);
+extern struct ip_endpoint lab_src;	/* the other end of the last one */
 /* Two ends of one TCP connection over lo, both non-blocking. */
 void lab_pair(int ret[2]);
 void lab_small_buffers(int fd);
