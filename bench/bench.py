@@ -82,6 +82,11 @@ def options():
                         "name has one of these words")
     parser.add_argument("--sandboxes", type=int, default=500, metavar="N",
                         help="of the measure many (500)")
+    parser.add_argument("--again", type=int, default=2, metavar="N",
+                        help="how often a run that others disturbed is made "
+                        "again (2)")
+    parser.add_argument("--stage", metavar="DIR", help="where `make install "
+                        "DESTDIR=DIR` was done already")
     parser.add_argument("measure", nargs="*", help=argparse.SUPPRESS)
     args = parser.parse_args()
     known = (*TUNNELS, "table", *OTHERS)
@@ -89,7 +94,8 @@ def options():
         if name not in known:
             parser.error("no measure '%s'; there are %s"
                          % (name, ", ".join(known)))
-    if args.rounds < 1 or args.sandboxes < 3 or args.seconds <= 0:
+    if args.rounds < 1 or args.sandboxes < 3 or args.seconds <= 0 or \
+            args.again < 0:
         parser.error("rounds and seconds are positive, sandboxes three or more")
     args.measure = args.measure or ["table", *OTHERS]
     return parser, args

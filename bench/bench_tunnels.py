@@ -98,7 +98,7 @@ def run(wire, contender, measure, seconds):
 
 
 def undisturbed(wire, contender, measure, seconds):
-    for again in range(kit.AGAIN_MAX + 1):
+    for again in range(wire.bench.options.again + 1):
         row = run(wire, contender, measure, seconds)
         if row["foreign"] < kit.FOREIGN_MAX:
             break

@@ -24,7 +24,6 @@ SERVICE_USER = 64400
 SERVICE_NAME = "penstock-bench"
 TICK_NS = 10**9 // os.sysconf("SC_CLK_TCK")
 FOREIGN_MAX = 0.30      # of a core, by others while something is measured
-AGAIN_MAX = 2
 
 # What the kernel holds for an idle tunnel of a proxy that has no thread or process
 # for each: two TCP sockets, two descriptors, two entries of epoll.  Added where
@@ -224,10 +223,12 @@ class Bench:
         self.begun = time.monotonic()
         self.has_account = False
         self.errors = open(lab.dir + "/errors", "ab")   # of loads
-        stage = lab.dir + "/stage"
-        subprocess.run(["make", "-s", "-C", BUILD, "install",
-                        "DESTDIR=" + stage], check=True,
-                       stdout=subprocess.DEVNULL)
+        stage = options.stage
+        if not stage:
+            stage = lab.dir + "/stage"
+            subprocess.run(["make", "-s", "-C", BUILD, "install",
+                            "DESTDIR=" + stage], check=True,
+                           stdout=subprocess.DEVNULL)
         self.penstock = stage + "/usr/local/bin/penstock"
         self.penstockd = stage + "/usr/local/sbin/penstockd"
         for name in ("attack", "authority", "forward", "load", "origin"):

@@ -106,8 +106,8 @@ def costs(rows):
     disturbed = sum(row.get("foreign", 0) >= kit.FOREIGN_MAX
                     for row in rows.rows)
     counted = sum("foreign" in row for row in rows.rows)
-    print("In %d of %d runs others used %d %% of a core or more, three times "
-          "over.\n" % (disturbed, counted, 100 * kit.FOREIGN_MAX))
+    print("In %d of %d runs others used %d %% of a core or more, and again when "
+          "it was made\nagain.\n" % (disturbed, counted, 100 * kit.FOREIGN_MAX))
     if any(row.get("kernel_seen") is False for row in rows.rows):
         print("The kernel's memory could not be seen: %.1f KB a tunnel are an "
               "estimate.\n" % kit.KERNEL_KB_ESTIMATE)

@@ -2,7 +2,7 @@
 # End to end: real binaries in real namespaces.  Needs root; not a part of
 # `make check`, which also runs where namespaces cannot be made.
 E2E_TESTS = \
-	%D%/conftest.py %D%/test_addresses.py %D%/test_attacks.py %D%/test_client_table.py %D%/test_clients.py %D%/test_connect.py \
+	%D%/conftest.py %D%/test_addresses.py %D%/test_attacks.py %D%/test_bench.py %D%/test_client_table.py %D%/test_clients.py %D%/test_connect.py \
 	%D%/test_dns_repeats.py \
 	%D%/test_dns_compliance.py %D%/test_dns_types.py %D%/test_doors.py %D%/test_explicit.py %D%/test_first_run.py \
 	%D%/test_host_files.py %D%/test_ipv6.py \
