@@ -78,6 +78,13 @@ TESTS += %D%/conn_times_test
 %C%_conn_times_test_CPPFLAGS = $(%C%_conn_test_CPPFLAGS)
 %C%_conn_times_test_LDADD = $(%C%_conn_test_LDADD)
 
+check_PROGRAMS += %D%/conn_tunnels_test
+TESTS += %D%/conn_tunnels_test
+%C%_conn_tunnels_test_SOURCES = %D%/conn_tunnels_test.c %D%/conn_kit.c \
+	%D%/conn_kit.h
+%C%_conn_tunnels_test_CPPFLAGS = $(%C%_conn_test_CPPFLAGS)
+%C%_conn_tunnels_test_LDADD = $(%C%_conn_test_LDADD)
+
 check_PROGRAMS += %D%/fair_test
 TESTS += %D%/fair_test
 %C%_fair_test_SOURCES = %D%/fair_test.c %D%/conn_kit.c %D%/conn_kit.h
