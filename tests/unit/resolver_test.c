@@ -271,7 +271,9 @@ static void dns_34_silence_is_bounded_in_questions_and_sockets(void **state)
 		}
 		assert_int_equal(r[i].reason, REASON_DNS_TIMEOUT);
 	}
-	assert_int_equal(resolver_sockets(resolver), 0);
+	/* The last of them go with the events of this turn. */
+	while (resolver_sockets(resolver))
+		assert_int_equal(event_base_loop(base, EVLOOP_ONCE), 0);
 	lookup(&r[0], "after.example", RESOLVER_A);
 	assert_int_equal(r[0].reason, REASON_DNS_TIMEOUT);
 }
