@@ -11,7 +11,7 @@ E2E_TESTS = \
 	%D%/test_no_nftables.py %D%/test_policy_files.py %D%/test_presets.py \
 	%D%/test_real_answers.py %D%/test_reload.py %D%/test_service.py %D%/test_summary.py \
 	%D%/test_exfiltration.py %D%/test_transparent.py %D%/test_upstreams.py
-EXTRA_DIST += $(E2E_TESTS) %D%/soak.py tests/lab/demo.py tests/lab/lab.py tests/lab/dnsd.py \
+EXTRA_DIST += $(E2E_TESTS) %D%/soak.py %D%/churn.py tests/lab/demo.py tests/lab/lab.py tests/lab/dnsd.py \
 	tests/lab/dnswire.py \
 	tests/lab/names.py tests/lab/no_nftables.py tests/lab/origin.py scripts/lib.sh
 
@@ -19,7 +19,7 @@ e2e: all
 	PENSTOCK_BUILD='$(abs_top_builddir)' /usr/bin/python3 -B -m pytest -q \
 		-p no:cacheprovider $(top_srcdir)/tests/e2e
 
-# Ten minutes of everything in one sandbox: memory and descriptors stay flat.
+# Ten minutes of everything in a service: memory and descriptors stay flat.
 # make soak SOAK_SECONDS=3600
 SOAK_SECONDS = 600
 soak: all

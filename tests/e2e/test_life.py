@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a run begins, ends, and fails."""
 import os
+import select
 import signal
 import subprocess
 
@@ -128,6 +129,35 @@ def test_when_penstockd_is_killed_the_sandbox_is_shut_not_open(as_user, lab):
     assert lab.origin_seen(before) == []
 
 
+def test_a_start_at_a_tenth_of_the_speed_is_slow_and_nothing_else(as_user, lab):
+    # OPS-11: as under a small quota of CPU, and where localhost is ::1 first.
+    hosts = lab.host.path("/etc/hosts")
+    with open(hosts, encoding="utf-8") as text:
+        before = text.read()
+    with open(hosts, "w", encoding="utf-8") as out:
+        out.write("::1 localhost\n127.0.0.1 localhost\n")
+    try:
+        process = as_user.start("sh", "-c", "env | grep -i http_proxy;"
+                                "curl -sS http://web.example.com/", text=True)
+        while process.poll() is None:
+            all_of_it = [process.pid] + children(process.pid)
+            for number, seconds in ((signal.SIGSTOP, 0.045),
+                                    (signal.SIGCONT, 0.005)):
+                for pid in all_of_it:
+                    try:
+                        os.kill(pid, number)
+                    except ProcessLookupError:
+                        continue
+                select.select([], [], [], seconds)
+        out, err = process.communicate(timeout=60)
+    finally:
+        with open(hosts, "w", encoding="utf-8") as out_:
+            out_.write(before)
+    assert process.returncode == 0, err
+    assert "http_proxy=http://127.0.0.1:3128\n" in out.lower(), out
+    assert out.endswith("lab GET / host=web.example.com\n"), (out, err)
+
+
 # SBX-03 is about 500 starts: `make stress` asks for them.
 STARTS = int(os.environ.get("PENSTOCK_STARTS", "40"))
 
@@ -230,20 +260,31 @@ for line in sys.stdin:
     assert process.returncode == 0, err
 
 
-def test_a_slow_reader_gets_everything(as_user):
+def test_slow_and_late_readers_get_everything(as_user):
+    # One by drops, in a window of one segment; meanwhile the other reads nothing of
+    # what is more than the kernels' buffers have room for.
     got = as_user.python(r"""
 import socket
-s = socket.create_connection(("git.example.com", 19), 60)
-s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-s.sendall(b"2000000\n")
-total = 0
-while part := s.recv(1500):
-    total += len(part)
-print(total)
+def zeros(n):
+    s = socket.create_connection(("git.example.com", 19), 60)
+    s.sendall(b"%d\n" % n)
+    return s
+def read_all(s, at_once):
+    total = 0
+    while part := s.recv(at_once):
+        total += len(part)
+    return total
+late = zeros(30000000)
+slow = socket.create_connection(("git.example.com", 19), 60)
+slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+slow.sendall(b"80000\n")
+print(read_all(slow, 1500), read_all(late, 65536))
 """, policy=POLICY + "\n[allow zeros]\nhosts = git.example.com\nports = 19\n"
         "addresses = 203.0.113.0/24\nreason = zeros\nowner = tests\n",
         options=["--no-proxy-env"], timeout=300)
-    assert got.out == "2000000\n", got.err
+    assert got.out == "80000 30000000\n", got.err
+    assert {r["bytes_down"] for r in got.flows(ev="flow_close")} == {80000,
+                                                                    30000000}
 
 
 def test_records_that_cannot_be_written_refuse_new_flows(as_user):
