@@ -5,6 +5,7 @@ noinst_LIBRARIES += %D%/libaudit.a
 	%D%/dest.c %D%/dest.h \
 	%D%/query.c %D%/query.h %D%/query_policy.c \
 	%D%/record.c %D%/record.h \
+	%D%/relay.c %D%/relay.h \
 	%D%/sink.c %D%/sink.h %D%/sink_drain.c \
 	%D%/writer.c %D%/writer.h
 

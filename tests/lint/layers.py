@@ -22,7 +22,7 @@ EXPOSED = {
     "rules": ("rules.h", "rules_bundle.h", "rules_diff.h", "rules_load.h",
               "rules_show.h", "rules_target.h", "host_name.h",
               "host_idn.h"),
-    "audit": ("record.h", "writer.h", "query.h"),
+    "audit": ("record.h", "relay.h", "writer.h", "query.h"),
     "resolver": ("resolver.h", "name_map.h", "name_pins.h", "dns_judge.h"),
     "proxy": ("ctl_proto.h",),
     "netns-setup": ("launch.h",),

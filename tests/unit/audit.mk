@@ -27,3 +27,9 @@ TESTS += %D%/reasons_doc_test
 %C%_reasons_doc_test_SOURCES = %D%/reasons_doc_test.c
 %C%_reasons_doc_test_CPPFLAGS = $(AUDIT_TEST_CPPFLAGS)
 %C%_reasons_doc_test_LDADD = base/libbase.a $(BASE_LIBS) $(CMOCKA_LIBS)
+
+check_PROGRAMS += %D%/audit_relay_test
+TESTS += %D%/audit_relay_test
+%C%_audit_relay_test_SOURCES = %D%/audit_relay_test.c
+%C%_audit_relay_test_CPPFLAGS = $(AUDIT_TEST_CPPFLAGS)
+%C%_audit_relay_test_LDADD = $(AUDIT_TEST_LIBS)
