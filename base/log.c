@@ -41,6 +41,7 @@ _Static_assert(ARRAY_SIZE(levels) == LOG_LEVELS, "name every level");
 
 static char program_name[32] = "penstock";
 static bool to_journal;
+static int copy_fd = -1;	/* where each line goes as well; before threads */
 static atomic_uint max_level = LOG_INFO;
 static atomic_uint lost;	/* lines since the last one that was written */
 
@@ -68,6 +69,16 @@ void log_init(const char *program, enum log_level level)
 	program_name[n] = '\0';
 	to_journal = stderr_is_journal();
 	log_set_level(level);
+}
+
+void log_copy_to(int fd)
+{
+	copy_fd = fd;
+}
+
+bool log_is_journal(void)
+{
+	return to_journal;
 }
 
 void log_set_level(enum log_level level)
@@ -137,6 +148,8 @@ static void write_line(enum log_level level, struct str text)
 	line[n++] = '\n';
 	while (write(STDERR_FILENO, line, n) < 0 && errno == EINTR)
 		;
+	if (copy_fd >= 0)
+		(void)!write(copy_fd, line, n);
 }
 
 static void write_lost(unsigned n)

@@ -32,4 +32,9 @@ void log_line(enum log_level level, const char *fmt, ...) PRINTF(2, 3);
 			log_line(LOG_DEBUG, __VA_ARGS__); \
 	} while (0)
 
+/* Every line there as well; -1: no longer. */
+void log_copy_to(int fd);
+/* Does standard error lead to the journal? */
+bool log_is_journal(void);
+
 #endif /* BASE_LOG_H */

@@ -19,6 +19,7 @@
 #define CONFIG_PLUG_DEFAULT	"/run/penstock/plug.sock"
 #define CONFIG_RESOLV_DEFAULT	"/etc/resolv.conf"
 #define CONFIG_DRAIN_DEFAULT_S	10
+#define CONFIG_UPGRADE_DRAIN_DEFAULT_S	86400
 #define CONFIG_MESSAGE_MAX	512
 
 struct config_key {
@@ -310,6 +311,8 @@ static const struct config_key config_keys[] = {
 	  CONFIG_WORKERS_MAX },
 	{ "service", "drain_seconds", config_take_number, AT(drain_s), 0,
 	  CONFIG_DRAIN_MAX_S },
+	{ "service", "upgrade_drain_seconds", config_take_number,
+	  AT(upgrade_drain_s), 0, CONFIG_UPGRADE_DRAIN_MAX_S },
 	{ "service", "log_level", config_take_level, 0, 0, 0 },
 	{ "service", "source", config_take_source, AT(source), 0, 0 },
 	{ "service", "mark", config_take_mark, AT(mark), 0, 0 },
@@ -436,6 +439,7 @@ static int config_defaults(struct config *c)
 	c->plug = mem_dup_str(STR(CONFIG_PLUG_DEFAULT));
 	c->resolv_conf = mem_dup_str(STR(CONFIG_RESOLV_DEFAULT));
 	c->drain_s = CONFIG_DRAIN_DEFAULT_S;
+	c->upgrade_drain_s = CONFIG_UPGRADE_DRAIN_DEFAULT_S;
 	c->log_level = LOG_INFO;
 	return c->plug && c->resolv_conf ? 0 : -ENOMEM;
 }

@@ -25,6 +25,7 @@
 #define CONFIG_RANGES_MAX	64		/* ids or ranges of one key */
 #define CONFIG_WORKERS_MAX	256
 #define CONFIG_DRAIN_MAX_S	3600
+#define CONFIG_UPGRADE_DRAIN_MAX_S	2592000	/* 30 days */
 #define CONFIG_LISTENS_MAX	32	/* [listen NAME] sections */
 #define CONFIG_LISTEN_NAME_MAX	25	/* bytes with NUL */
 #define CONFIG_LISTEN_LABEL_MAX	64
@@ -78,6 +79,7 @@ struct config {
 	char *resolv_conf;
 	unsigned workers;	/* 0: one a core */
 	unsigned drain_s;
+	unsigned upgrade_drain_s;	/* flows that stay behind in an upgrade */
 	enum log_level log_level;
 	struct source source;	/* that flows leave from */
 	uint32_t mark;		/* of their sockets; 0: none */

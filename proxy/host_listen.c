@@ -328,19 +328,30 @@ static int listen_open_sink(struct listen *l)
 		.generation = l->generation,
 	};
 	int fd = fcntl(l->all->c.log_fd, F_DUPFD_CLOEXEC, 0);
-	struct record r;
-	int err;
 
 	if (fd < 0)
 		return -errno;
 	sandbox_policy_label(l->rules, policy);
-	err = audit_sink_new(l->all->c.writer, fd, &labels, &l->sink);
-	if (err < 0)
-		return err;
+	return audit_sink_new(l->all->c.writer, fd, &labels, &l->sink);
+}
+
+/* Without a record of its beginning it does not begin. */
+static void listen_record_start(struct listen *l)
+{
+	struct record r;
+	int err;
+
 	l->started_ms = clock_mono_ms();
 	sandbox_record(RECORD_RUN_START, RECORD_ACT_NONE, REASON_ALLOWED,
 		       RECORD_VIA_NONE, &r);
-	return audit_post(l->sink, &r);
+	err = audit_post(l->sink, &r);
+	if (err == 0)
+		return;
+	log_error("[listen %s]: cannot write records: %s", l->c->name,
+		  strerror(-err));
+	l->all->err = err;
+	l->end_asked = true;
+	l->why = REASON_AUDIT_UNAVAILABLE;
 }
 
 static int part_init(struct part *p, struct listen *l, size_t worker)
@@ -398,6 +409,8 @@ static int listen_open(struct listen *l)
 	l->part = mem_new_array(h->c.nworkers, sizeof(l->part[0]));
 	if (!l->part)
 		return -ENOMEM;
+	for (i = 0; i < h->c.nworkers; i++)
+		leave_init(&l->part[i].leave);
 	listen_name(l);
 	err = dns_budget_new(l->rules, &l->budget);
 	if (err == 0)
@@ -450,10 +463,23 @@ void host_listens_start(struct host_listens *h)
 	for (i = 0; i < h->n; i++) {
 		struct listen *l = &h->listen[i];
 
+		listen_record_start(l);
 		l->out = h->c.nworkers;
 		for (j = 0; j < h->c.nworkers; j++)
 			worker_post(l->part[j].worker, &l->part[j].mail,
 				    part_place_on_worker);
+	}
+}
+
+void host_listens_serve(struct host_listens *h)
+{
+	size_t i;
+
+	if (h->n == 0)
+		h->c.on_ready(h->c.arg, 0);
+	for (i = 0; i < h->n; i++) {
+		listen_record_start(&h->listen[i]);
+		on_all_placed(&h->listen[i]);
 	}
 }
 
@@ -467,6 +493,8 @@ static void listen_free(struct listen *l, size_t nworkers)
 	size_t i;
 
 	host_listen_drop_swaps(l);
+	for (i = 0; l->part && i < nworkers; i++)
+		leave_done(&l->part[i].leave);
 	for (i = 0; l->part && i < nworkers; i++) {
 		sandbox_config_close(&l->part[i].config);
 		/* Never placed: what was meant for it is ours still. */

@@ -4,6 +4,7 @@
  *
  *	host_listen.c		states, beginning and end
  *	host_listen_swap.c	another policy, another log
+ *	host_listen_leave.c	from one process to the next
  */
 #ifndef PROXY_HOST_LISTEN_OWN_H
 #define PROXY_HOST_LISTEN_OWN_H
@@ -17,6 +18,7 @@
 #include "proxy/config.h"
 #include "proxy/ctl_proto.h"
 #include "proxy/host_listen.h"
+#include "proxy/leave.h"
 #include "proxy/mailbox.h"
 #include "proxy/sandbox.h"
 
@@ -41,6 +43,7 @@ struct part {
 	struct worker *worker;
 	struct mail mail;		/* there and back */
 	struct mail drained;		/* sent once, by the worker */
+	struct leave leave;		/* to another process */
 	struct sandbox_config config;
 	struct sandbox *sandbox;
 	int placed;			/* sandbox_new()'s return */

@@ -45,6 +45,8 @@ struct opening {
 	const struct config *c;
 	size_t nworkers;
 	struct host_socks *out;
+	struct host_handeds *handed;	/* or NULL */
+	size_t room;
 	bool ipv6_told;
 };
 
@@ -186,16 +188,60 @@ static bool ipv6_is_off(int err)
 	return err == -EAFNOSUPPORT || err == -EADDRNOTAVAIL;
 }
 
+/* Sockets of one listener on one worker. */
+static size_t count_of(const struct host_socks *s, size_t listen,
+		       size_t worker)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < s->n; i++)
+		n += s->sock[i].listen == listen && s->sock[i].worker == worker;
+	return n;
+}
+
+/* What a process before has of it.  With other numbers of workers some have
+ * several, or none. */
+static int take_handed(struct opening *o, const struct host_sock *like,
+		       size_t *ret_n)
+{
+	size_t i, n = 0;
+
+	for (i = 0; o->handed && i < o->handed->n; i++) {
+		struct host_handed *h = &o->handed->sock[i];
+		struct host_sock *s = &o->out->sock[o->out->n];
+
+		if (h->fd < 0 || h->role != like->role ||
+		    h->at.port != like->at.port ||
+		    !ip_addr_eq(&h->at.addr, &like->at.addr))
+			continue;
+		if (o->out->n == o->room ||
+		    count_of(o->out, like->listen, h->worker % o->nworkers) ==
+		    SANDBOX_FDS_MAX)
+			return -EMFILE;
+		*s = *like;
+		s->worker = h->worker % o->nworkers;
+		s->fd = fd_take(&h->fd);
+		o->out->n++;
+		n++;
+	}
+	*ret_n = n;
+	return 0;
+}
+
 static int open_door(struct opening *o, const struct host_sock *like,
 		     const struct config_door *door)
 {
+	size_t taken = 0;
 	const char *const what[SANDBOX_ROLES] = {
 		[SANDBOX_HTTP] = "http", [SANDBOX_SOCKS] = "socks",
 		[SANDBOX_DNS_UDP] = "dns", [SANDBOX_DNS_TCP] = "dns (TCP)",
 	};
 	char text[IP_ENDPOINT_TEXT_SIZE];
-	int err = open_shared(o, like, door, like->role == SANDBOX_DNS_UDP);
+	int err = take_handed(o, like, &taken);
 
+	if (err == 0 && taken == 0)
+		err = open_shared(o, like, door,
+				  like->role == SANDBOX_DNS_UDP);
 	if (err == 0)
 		return 0;
 	if (door->if_there && ipv6_is_off(err)) {
@@ -253,10 +299,47 @@ static int make_doors(struct host_socks *s)
 	return 0;
 }
 
+static int int_of(int fd, int level, int option)
+{
+	int value = -1;
+	socklen_t n = sizeof(value);
+
+	return getsockopt(fd, level, option, &value, &n) < 0 ? -1 : value;
+}
+
+int host_handed_check(const struct host_handed *h)
+{
+	bool udp = h->role == SANDBOX_DNS_UDP;
+	struct sockaddr_storage ss;
+	socklen_t n = sizeof(ss);
+	struct ip_endpoint at;
+
+	if (h->role != SANDBOX_HTTP && h->role != SANDBOX_SOCKS && !udp &&
+	    h->role != SANDBOX_DNS_TCP)
+		return -EPROTO;
+	if (int_of(h->fd, SOL_SOCKET, SO_TYPE) !=
+	    (udp ? SOCK_DGRAM : SOCK_STREAM) ||
+	    int_of(h->fd, SOL_SOCKET, SO_ACCEPTCONN) != !udp ||
+	    getsockname(h->fd, (struct sockaddr *)&ss, &n) < 0 ||
+	    ip_endpoint_from_sockaddr((struct sockaddr *)&ss, n, &at) < 0 ||
+	    at.port != h->at.port || !ip_addr_eq(&at.addr, &h->at.addr))
+		return -EPROTO;
+	return fd_set_nonblock(h->fd, true) < 0 ? -EPROTO : 0;
+}
+
 int host_socks_open(const struct config *c, size_t nworkers,
 		    struct host_socks *ret)
 {
-	struct opening o = { .c = c, .nworkers = nworkers, .out = ret };
+	return host_socks_open_with(c, nworkers, NULL, ret);
+}
+
+int host_socks_open_with(const struct config *c, size_t nworkers,
+			 struct host_handeds *handed, struct host_socks *ret)
+{
+	struct opening o = {
+		.c = c, .nworkers = nworkers, .out = ret, .handed = handed,
+		.room = c->nlistens * nworkers * HOST_SOCKS_EACH,
+	};
 	size_t i;
 	int err = 0;
 

@@ -42,6 +42,30 @@ struct host_socks {
  */
 NODISCARD int host_socks_open(const struct config *c, size_t nworkers,
 			      struct host_socks *ret);
+/* One of a process before, for host_socks_open_with(). */
+struct host_handed {
+	enum sandbox_role role;
+	size_t worker;
+	struct ip_endpoint at;
+	int fd;			/* -1: taken */
+};
+
+struct host_handeds {
+	struct host_handed *sock;
+	size_t n;
+};
+
+/**
+ * host_socks_open_with() - The same, with what a process before has open
+ * @handed:	those whose address and role are wanted are taken, and not opened
+ *		anew; a worker gets that of its number, and what is over goes
+ *		round.  NULL: there are none
+ */
+NODISCARD int host_socks_open_with(const struct config *c, size_t nworkers,
+				   struct host_handeds *handed,
+				   struct host_socks *ret);
+/* Is @fd what it is said to be?  0 or -EPROTO */
+NODISCARD int host_handed_check(const struct host_handed *h);
 /* Closes what nobody has taken. */
 void host_socks_done(struct host_socks *s);
 

@@ -29,9 +29,14 @@ noinst_LIBRARIES += %D%/libproxy.a
 	%D%/config.c %D%/config.h %D%/config_own.h %D%/config_listen.c %D%/config_parent.c \
 	%D%/ctl_proto.h \
 	%D%/client_table.c %D%/client_table.h \
+	%D%/detach.c %D%/detach.h \
+	%D%/handover.c %D%/handover.h %D%/handover_own.h %D%/handover_tell.c \
+	%D%/handover_proto.c %D%/handover_proto.h \
+	%D%/handover_state.c %D%/handover_state.h \
+	%D%/leave.c %D%/leave.h %D%/ledger.c %D%/ledger.h \
 	%D%/host_addrs.c %D%/host_addrs.h \
 	%D%/host_listen.c %D%/host_listen.h %D%/host_listen_own.h \
-	%D%/host_listen_swap.c \
+	%D%/host_listen_swap.c %D%/host_listen_leave.c \
 	%D%/host_nets.c %D%/host_nets.h \
 	%D%/host_nl.c %D%/host_nl.h \
 	%D%/host_route.c %D%/host_route.h \
@@ -43,18 +48,20 @@ noinst_LIBRARIES += %D%/libproxy.a
 	%D%/notify.c %D%/notify.h \
 	%D%/opts.c %D%/opts.h \
 	%D%/plug.c %D%/plug.h %D%/plug_own.h %D%/plug_listen.c %D%/plug_roles.c %D%/plug_swap.c \
+	%D%/plug_records.c %D%/plug_leave.c %D%/plug_adopt.c %D%/plug_tail.c \
 	%D%/plug_users.c %D%/plug_users.h \
 	%D%/plug_peer.c %D%/plug_peer.h \
 	%D%/plug_check.c %D%/plug_check.h \
 	%D%/marker.c %D%/marker.h %D%/marks.c %D%/marks.h \
 	%D%/policies.c %D%/policies.h \
 	%D%/reading.c %D%/reading.h \
-	%D%/sandbox.c %D%/sandbox.h \
+	%D%/sandbox.c %D%/sandbox.h %D%/sandbox_freeze.c \
 	%D%/service.c %D%/service.h \
 	%D%/shed.c %D%/shed.h \
 	%D%/source.c %D%/source.h \
 	%D%/start.c %D%/start.h \
 	%D%/strangers.c %D%/strangers.h \
+	%D%/takeover.c %D%/takeover.h \
 	%D%/upstreams.c %D%/upstreams.h \
 	%D%/worker.c %D%/worker.h
 
@@ -80,7 +87,7 @@ endif
 	$(AM_V_GEN)$(MKDIR_P) %D% && cp $(srcdir)/%D%/penstock.sysusers $@
 
 sbin_PROGRAMS += %D%/penstockd
-%C%_penstockd_SOURCES = %D%/main.c
+%C%_penstockd_SOURCES = %D%/main.c %D%/main_own.h %D%/main_upgrade.c
 %C%_penstockd_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS)
 %C%_penstockd_LDADD = %D%/libproxy.a resolver/libresolver.a audit/libaudit.a \
 	rules/librules.a base/libbase.a $(PROXY_LIBS) $(RESOLVER_LIBS) \

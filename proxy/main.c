@@ -4,15 +4,19 @@
  *
  * The order is the point, so it is numbered:
  *
- *	 1 parse the command line and the configuration
- *	 2 open what only now can be opened, and block signals
+ *	 1 parse the command line and the configuration; with --upgrade, go to
+ *	   the background
+ *	 2 open what only now can be opened, or have it from the daemon before,
+ *	   and block signals
  *	 3 fork the broker, which may open files later, and the marker where
  *	   sockets bear a mark
  *	 4 drop ids, capabilities, dumps; limits
  *	 5 open the log with the rights that are left; then no file any more
  *	 6 make the event loop and the workers, start the threads
  *	 7 seal: from here on only the listed system calls
- *	 8 take plugs: the first byte from a sandbox is read after 7
+ *	 8 take plugs: the first byte from a sandbox is read after 7; with
+ *	   --upgrade take over all that the daemon before has, and then let the
+ *	   workers go
  *	 9 drain, end every run through its last record
  *
  * The main thread does what concerns the whole: plugs, signals, the broker and
@@ -32,8 +36,6 @@
 
 #include <event2/event.h>
 
-#include <config.h>
-
 #include "audit/writer.h"
 #include "base/buf.h"
 #include "base/fd.h"
@@ -41,22 +43,20 @@
 #include "base/mem.h"
 #include "proxy/broker.h"
 #include "proxy/compiler.h"
+#include "proxy/detach.h"
+#include "proxy/handover.h"
 #include "proxy/host_addrs.h"
 #include "proxy/host_listen.h"
-#include "proxy/isolate.h"
+#include "proxy/main_own.h"
 #include "proxy/marker.h"
 #include "proxy/marks.h"
 #include "proxy/notify.h"
-#include "proxy/opts.h"
 #include "proxy/plug.h"
 #include "proxy/plug_check.h"
-#include "proxy/quota.h"
-#include "proxy/reading.h"
-#include "proxy/service.h"
 #include "proxy/shed.h"
 #include "proxy/source.h"
 #include "proxy/start.h"
-#include "proxy/upstreams.h"
+#include "proxy/takeover.h"
 #include "proxy/worker.h"
 
 #define MAIN_RESOLV_CONF	"/etc/resolv.conf"
@@ -67,35 +67,6 @@
 #else
 #define MAIN_FREES		false
 #endif
-
-struct daemon {
-	struct opts opts;
-	struct service service;		/* zeroed when private */
-	struct isolate_ids ids;
-	bool has_ids;
-	struct upstreams upstreams;
-	const struct parents *parents;
-	const struct source *source;	/* NULL: any */
-	uint32_t mark;			/* of sockets; 0: none */
-	int marks[CONFIG_WORKERS_MAX];	/* the workers' ends to the marker */
-	struct buf conf;		/* its text as of the start */
-	uint64_t own_netns;
-	int signal_fd, notify_fd, log_fd;
-	struct event_base *base;
-	struct event *signals, *drain;
-	struct broker *broker;
-	struct host_addrs *hosts;
-	struct audit_writer *writer;
-	struct worker *worker[CONFIG_WORKERS_MAX];
-	size_t nworkers;
-	struct quota_whole whole;	/* what all runs have together */
-	struct plug *plug;
-	struct host_listens *listens;	/* NULL when private */
-	struct compiler *compiler;	/* NULL when private */
-	struct reading reading;		/* of policies */
-	bool draining;
-	int err;			/* why the loop ended early */
-};
 
 static int main_failed(const char *what, int err)
 {
@@ -162,7 +133,8 @@ static int main_open(struct daemon *d)
 
 	if (d->opts.private)
 		(void)setsid();	/* no terminal; fails where we lead already */
-	err = start_clean_fds(d->opts.private ? &d->opts.plug_fd : NULL);
+	err = start_clean_fds(d->opts.private ? &d->opts.plug_fd :
+			      d->opts.upgrade ? &d->detached_fd : NULL);
 	if (err < 0)
 		return main_failed("descriptors", err);
 	err = start_open_signals(!d->opts.private, &d->signal_fd);
@@ -192,8 +164,11 @@ static int main_open(struct daemon *d)
 	if (err < 0)
 		log_warn("NOTIFY_SOCKET: %s; the service manager is not told",
 			 strerror(-err));
-	return d->opts.private ? 0 : service_listen(&d->service,
-						    d->nworkers);
+	if (d->opts.private)
+		return 0;
+	takeover_cgroup(d->cgroup, sizeof(d->cgroup));
+	return d->opts.upgrade ? main_take_sockets(d) :
+				 service_listen(&d->service, d->nworkers);
 }
 
 /* --- 3, 4, 5 give up rights ------------------------------------------------------ */
@@ -327,14 +302,11 @@ static int main_make_workers(struct daemon *d)
 	return err < 0 ? main_failed("upstream resolvers", err) : 0;
 }
 
-/* What must have ended before we do. */
-static size_t main_left(const struct daemon *d)
+size_t main_left(const struct daemon *d)
 {
-	return plug_runs(d->plug) + host_listens_left(d->listens);
+	return plug_runs(d->plug) + host_listens_left(d->listens) +
+	       plug_preds(d->plug);
 }
-
-static void main_end_runs(struct daemon *d);
-static void main_ready(struct daemon *d);
 
 static void main_on_idle(void *arg)
 {
@@ -351,7 +323,8 @@ static void main_on_listens_ready(void *arg, int err)
 	d->err = err;
 	if (err < 0)
 		main_end_runs(d);
-	else if (!d->draining)
+	d->serving = err == 0;
+	if (d->serving && d->over && !d->draining)
 		main_ready(d);
 }
 
@@ -394,19 +367,23 @@ static int main_make_plug(struct daemon *d)
 		.on_policy_failed = d->opts.private ? NULL
 						    : reading_on_policy_failed,
 		.reading = &d->reading,
+		.on_hello = d->opts.private ? NULL : main_on_hello,
+		.on_over = main_on_over,
 	};
 
 	return plug_new(&config, &d->plug);
 }
 
-static void main_end_runs(struct daemon *d)
+void main_end_runs(struct daemon *d)
 {
+	handover_break_off(d->handover, "this service is going down");
 	d->draining = true;
 	if (main_left(d) == 0)
 		event_base_loopbreak(d->base);
 	if (d->listens)
 		host_listens_end(d->listens, REASON_SHUTDOWN);
 	plug_end_all(d->plug, REASON_SHUTDOWN);
+	plug_preds_end(d->plug);
 }
 
 static void main_drain_cb(evutil_socket_t fd UNUSED, short what UNUSED,
@@ -419,6 +396,7 @@ static void main_on_term(struct daemon *d)
 {
 	struct timeval bound = { .tv_sec = d->service.config.drain_s };
 
+	handover_break_off(d->handover, "this service is going down");
 	notify_send(d->notify_fd, "STOPPING=1");
 	/* A second signal, or nothing to wait for: at once. */
 	if (d->draining || d->opts.private || bound.tv_sec == 0 ||
@@ -489,7 +467,7 @@ static int main_make_events(struct daemon *d)
 	if (err == 0)
 		err = main_make_listens(d);
 	d->reading.listens = d->listens;
-	return err;
+	return err < 0 ? err : main_make_handover(d);
 }
 
 static int main_make_loop(struct daemon *d)
@@ -526,17 +504,20 @@ static int main_start_threads(struct daemon *d)
 	if (err == 0)
 		err = main_make_events(d);
 	for (i = 0; err == 0 && i < d->nworkers; i++)
-		err = worker_start(d->worker[i]);
+		err = d->opts.upgrade ? worker_start_held(d->worker[i])
+				      : worker_start(d->worker[i]);
 	return err < 0 ? main_failed("threads", err) : 0;
 }
 
 /* --- 8 serve, 9 end ------------------------------------------------------------------- */
 
-static void main_ready(struct daemon *d)
+void main_ready(struct daemon *d)
 {
 	const struct service *s = &d->service;
 
 	notify_send(d->notify_fd, "READY=1");
+	detach_tell(d->detached_fd);
+	fd_closep(&d->detached_fd);
 	if (!d->opts.private)
 		log_info("ready: %s, workers: %zu, policies: %zu, listeners: %zu",
 			 s->config.plug, d->nworkers, s->policies.n,
@@ -547,13 +528,18 @@ static int main_serve(struct daemon *d)
 {
 	int err;
 
+	d->over = !d->opts.upgrade;
+	if (d->opts.upgrade)
+		main_take_over(d);
 	if (d->opts.private)
 		err = plug_attach(d->plug, d->opts.plug_fd);
 	else
 		err = plug_listen(d->plug, fd_take(&d->service.listen_fd));
 	if (err < 0)
 		return main_failed("plug", err);
-	if (d->listens)
+	if (d->opts.upgrade)
+		host_listens_serve(d->listens);
+	else if (d->listens)
 		host_listens_start(d->listens);
 	else
 		main_ready(d);
@@ -638,6 +624,8 @@ int main(int argc, char **argv)
 		.signal_fd = -1,
 		.notify_fd = -1,
 		.log_fd = -1,
+		.detached_fd = -1,
+		.typed_fd = -1,
 	};
 	struct daemon *d = &daemon;
 	enum opts_result parsed = opts_parse(argc, argv, &d->opts);
@@ -655,6 +643,11 @@ int main(int argc, char **argv)
 		upstreams_close(&d->upstreams);
 		service_done(&d->service);
 		return err < 0 ? 1 : 0;
+	}
+	takeover_init(&d->takeover);
+	if (d->opts.upgrade && detach(&d->detached_fd) < 0) {
+		log_error("cannot go to the background");
+		return 1;
 	}
 	isolate_exit(main_run(d) < 0 ? 1 : 0);
 }

@@ -27,6 +27,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "proxy/nflog.h"
 #include "proxy/sandbox.h"
@@ -389,6 +390,13 @@ int nflog_new(struct sandbox *s, int fd, struct nflog **ret)
 	}
 	*ret = n;
 	return 0;
+}
+
+void nflog_freeze(struct nflog *n, bool frozen)
+{
+	if ((frozen ? event_del(n->event) : event_add(n->event, NULL)) < 0)
+		log_error("run %s: out of memory: what its firewall refuses is not seen",
+			  n->sandbox->run);
 }
 
 void nflog_free(struct nflog *n)

@@ -47,6 +47,8 @@ unsigned nflog_parse_datagram(struct str bytes, nflog_packet_fn *fn,
 NODISCARD int nflog_new(struct sandbox *s, int fd, struct nflog **ret);
 /* One refused packet was read; exposed for tests. */
 void nflog_on_packet(struct nflog *n, const struct nflog_packet *p);
+/* Read nothing for a while; what comes waits in the socket. */
+void nflog_freeze(struct nflog *n, bool frozen);
 /* Writes what is still counted, then closes; NULL is fine. */
 void nflog_free(struct nflog *n);
 

@@ -16,13 +16,15 @@
 #include "proxy/opts.h"
 
 static const char opts_usage[] =
-	"Usage: penstockd --config FILE [--check]\n"
+	"Usage: penstockd --config FILE [--check | --upgrade]\n"
 	"       penstockd --private --plug-fd N [--uid N --gid N]\n"
 	"\n"
 	"The gate that sandboxes are plugged into.\n"
 	"\n"
 	"  --config FILE       serve many sandboxes, as FILE says\n"
 	"  --check             only say whether FILE is right\n"
+	"  --upgrade           take the service over from the penstockd that has it,\n"
+	"                      with its runs and listeners, and go to the background\n"
 	"  --private           serve the one sandbox whose launcher started us\n"
 	"  --plug-fd N         descriptor of the connection to that launcher\n"
 	"  --uid N, --gid N    ids to change to when started as root\n"
@@ -41,7 +43,7 @@ static const char opts_usage[] =
 	"FILE, and all of this at length: penstockd(8).\n";
 
 enum {
-	OPT_CONFIG = 256, OPT_CHECK, OPT_PRIVATE, OPT_PLUG_FD, OPT_UID,
+	OPT_CONFIG = 256, OPT_CHECK, OPT_UPGRADE, OPT_PRIVATE, OPT_PLUG_FD, OPT_UID,
 	OPT_GID, OPT_RESOLV, OPT_DNS, OPT_TLS_CA, OPT_PARENT, OPT_PARENT_LOGIN,
 	OPT_PARENT_BYPASS, OPT_PARENT_RESOLVE, OPT_PARENT_HTTP, OPT_LEVEL,
 	OPT_SOURCE, OPT_MARK, OPT_HELP, OPT_VERSION,
@@ -50,6 +52,7 @@ enum {
 static const struct option opts_table[] = {
 	{ "config", required_argument, NULL, OPT_CONFIG },
 	{ "check", no_argument, NULL, OPT_CHECK },
+	{ "upgrade", no_argument, NULL, OPT_UPGRADE },
 	{ "private", no_argument, NULL, OPT_PRIVATE },
 	{ "plug-fd", required_argument, NULL, OPT_PLUG_FD },
 	{ "uid", required_argument, NULL, OPT_UID },
@@ -224,6 +227,7 @@ static bool opts_take(int opt, const char *arg, struct opts *o)
 	switch (opt) {
 	case OPT_CONFIG: o->config = arg; return true;
 	case OPT_CHECK: o->check = true; return true;
+	case OPT_UPGRADE: o->upgrade = true; return true;
 	case OPT_PRIVATE: o->private = true; return true;
 	case OPT_RESOLV: o->resolv_conf = arg; return true;
 	case OPT_DNS: return opts_dns(arg, o);
@@ -263,6 +267,9 @@ static bool opts_check(struct opts *o)
 {
 	if (o->private == (o->config != NULL))
 		return opts_bad("give either --config FILE or --private; --help says more",
+				NULL);
+	if (o->upgrade && (o->private || o->check))
+		return opts_bad("--upgrade goes with --config FILE, and alone",
 				NULL);
 	if (o->private && o->plug_fd < 0)
 		return opts_bad("--private needs --plug-fd N", NULL);

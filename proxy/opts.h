@@ -19,6 +19,7 @@ struct opts {
 	int plug_fd;
 	const char *config;		/* --config FILE */
 	bool check;			/* --check: read it and stop */
+	bool upgrade;			/* --upgrade: from the one that serves */
 	bool has_ids;			/* --uid N --gid N */
 	struct isolate_ids ids;
 	const char *resolv_conf;	/* --resolv-conf FILE, or NULL */

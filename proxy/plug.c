@@ -31,7 +31,15 @@
  *   PLACING    FLUSHING   plug_on_placed()     the worker could not make it
  *   RUNNING    ENDING     plug_conn_end()      end of connection, PLUG_CLOSE,
  *                                              a violation, our own shutdown
+ *   RUNNING    FROZEN     plug_leave_begin()   another process is to have it
+ *   FROZEN     RUNNING    plug_leave_abort()   and will not
+ *   FROZEN     LEAVING    plug_leave_commit()  and has: open flows stay
+ *   LEAVING    ENDING     plug_on_drained()    the last of them has ended; or
+ *                         plug_conn_end()      it must
+ *   WAITING    FROZEN     plug_adopt_go()      it is from a process before, and
+ *   FROZEN     RUNNING                         this one's from here on
  *   ENDING     FLUSHING   plug_on_ended()      the worker closed everything
+ *   ENDING     GONE       plug_on_ended()      the same, and another has the run
  *   FLUSHING   GONE       plug_conn_flush()    the last record is written, or
  *                                              PLUG_FLUSH_MAX_MS went by
  *
@@ -68,14 +76,21 @@ static const struct {
 } plug_states[] = {
 	[PLUG_WAITING]   = { "waiting",   BIT(PLUG_ASKING) |
 					  BIT(PLUG_COMPILING) |
+					  BIT(PLUG_FROZEN) |
 					  BIT(PLUG_PLACING) | BIT(PLUG_GONE) },
 	[PLUG_ASKING]    = { "asking",    BIT(PLUG_GONE) },
 	[PLUG_COMPILING] = { "compiling", BIT(PLUG_PLACING) | BIT(PLUG_GONE) },
 	[PLUG_PLACING]   = { "placing",   BIT(PLUG_RUNNING) |
 					  BIT(PLUG_ENDING) |
 					  BIT(PLUG_FLUSHING) },
-	[PLUG_RUNNING]   = { "running",   BIT(PLUG_ENDING) },
-	[PLUG_ENDING]    = { "ending",    BIT(PLUG_FLUSHING) },
+	[PLUG_RUNNING]   = { "running",   BIT(PLUG_FROZEN) |
+					  BIT(PLUG_ENDING) },
+	[PLUG_FROZEN]    = { "frozen",    BIT(PLUG_RUNNING) |
+					  BIT(PLUG_LEAVING) |
+					  BIT(PLUG_GONE) },
+	[PLUG_LEAVING]   = { "leaving",   BIT(PLUG_ENDING) },
+	[PLUG_ENDING]    = { "ending",    BIT(PLUG_FLUSHING) |
+					  BIT(PLUG_GONE) },
 	[PLUG_FLUSHING]  = { "flushing",  BIT(PLUG_GONE) },
 	[PLUG_GONE]      = { "gone",      0 },
 };
@@ -83,11 +98,12 @@ _Static_assert(ARRAY_SIZE(plug_states) == PLUG_STATES, "name every state");
 
 static void plug_conn_check(const struct plug_conn *c)
 {
-	REQUIRE(c->fd >= 0 || c->state == PLUG_GONE);
+	REQUIRE(c->fd >= 0 || c->left || c->state == PLUG_GONE);
 	REQUIRE(c->sink || c->state == PLUG_WAITING ||
 		c->state == PLUG_ASKING || c->state == PLUG_COMPILING ||
 		c->state == PLUG_GONE);
-	REQUIRE(c->sandbox || c->state != PLUG_RUNNING);
+	REQUIRE(c->sandbox || (c->state != PLUG_RUNNING &&
+			       c->state != PLUG_LEAVING));
 }
 
 void plug_set_state(struct plug_conn *c, enum plug_state to)
@@ -110,6 +126,12 @@ void plug_conn_free(struct plug_conn *c)
 	if (c->timer)
 		event_free(c->timer);
 	fd_closep(&c->fd);
+	fd_closep(&c->records_fd);
+	fd_closep(&c->policy_fd);
+	fd_closep(&c->adopted_pipe);
+	plug_tails_free(c);
+	leave_done(&c->leave);
+	ledger_done(&c->ledger);
 	plug_drop_swaps(c);
 	/* Of a compiler that has ended before it told. */
 	rules_unref(c->compile.rules);
@@ -138,7 +160,7 @@ void plug_conn_send(struct plug_conn *c, const void *msg, size_t n)
 {
 	int err;
 
-	if (c->peer_gone)
+	if (c->peer_gone || c->left)
 		return;
 	err = fd_send_msg(c->fd, msg, n, NULL, 0);
 	if (err < 0)
@@ -187,14 +209,14 @@ static void plug_conn_flush(struct plug_conn *c, int wait_ms)
 	plug_conn_gone(c);
 }
 
-static void plug_conn_finish(struct plug_conn *c)
+void plug_conn_finish(struct plug_conn *c)
 {
 	struct record r;
 
 	sandbox_record(RECORD_RUN_END, RECORD_ACT_NONE, c->why,
 		       RECORD_VIA_NONE, &r);
-	r.bytes_up = c->bytes_up;
-	r.bytes_down = c->bytes_down;
+	r.bytes_up = c->bytes_up + c->tails_up;
+	r.bytes_down = c->bytes_down + c->tails_down;
 	r.over_budget = c->over_budget;
 	r.memory_peak = c->memory_peak;
 	r.dur_ms = clock_mono_ms() - c->started_ms;
@@ -205,6 +227,24 @@ static void plug_conn_finish(struct plug_conn *c)
 	plug_conn_flush(c, PLUG_FLUSH_WAIT_MS);
 }
 
+/* What is left of it here has ended, and whoever has the run is told. */
+static void plug_conn_on_left(struct plug_conn *c)
+{
+	plug_leave_tell_end(c);
+	audit_sink_free(c->sink);
+	c->sink = NULL;
+	plug_conn_gone(c);
+}
+
+/* Its flows in processes before were told to end; not for ever. */
+static void plug_conn_await_tails(struct plug_conn *c)
+{
+	static const struct timeval wait = { PLUG_FLUSH_MAX_MS / 1000, 0 };
+
+	if (event_add(c->timer, &wait) < 0)
+		plug_conn_finish(c);
+}
+
 /* On the main thread, with the mail's return. */
 static void plug_on_ended(void *owner, struct mail *mail)
 {
@@ -212,7 +252,12 @@ static void plug_on_ended(void *owner, struct mail *mail)
 
 	(void)owner;
 	c->plug->load[c->worker]--;
-	plug_conn_finish(c);
+	if (c->left)
+		plug_conn_on_left(c);
+	else if (list_empty(&c->tails))
+		plug_conn_finish(c);
+	else
+		plug_conn_await_tails(c);
 }
 
 /* On the worker's thread, outside any connection's callback: what ended is
@@ -227,28 +272,29 @@ static void plug_end_on_worker(void *owner, struct mail *mail)
 	c->bytes_up = c->sandbox->bytes_up;
 	c->bytes_down = c->sandbox->bytes_down;
 	c->over_budget = sandbox_over_budget(c->sandbox);
-	c->memory_peak = sandbox_memory_peak(c->sandbox);
+	c->memory_peak = MAX(c->memory_peak, sandbox_memory_peak(c->sandbox));
 	sandbox_free(c->sandbox);
 	c->sandbox = NULL;
 	mailbox_post(c->plug->mailbox, mail, plug_on_ended);
 }
 
-static void plug_conn_start_end(struct plug_conn *c)
+void plug_conn_start_end(struct plug_conn *c)
 {
 	plug_set_state(c, PLUG_ENDING);
+	plug_tails_end(c);
 	worker_post(c->plug->config.worker[c->worker], &c->mail,
 		    plug_end_on_worker);
 }
 
 /* May free the connection. */
-static void plug_conn_end(struct plug_conn *c, enum reason why)
+void plug_conn_end(struct plug_conn *c, enum reason why)
 {
 	if (!c->end_asked)
 		c->why = why;
 	c->end_asked = true;
 	if (c->state == PLUG_WAITING || c->state == PLUG_ASKING)
 		plug_conn_gone(c);
-	else if (c->state == PLUG_RUNNING)
+	else if (c->state == PLUG_RUNNING || c->state == PLUG_LEAVING)
 		plug_conn_start_end(c);
 	/* PLACING, COMPILING: plug_on_placed() and plug_on_compiled() look at
 	 * end_asked; else it ends already */
@@ -290,7 +336,7 @@ static void plug_place_on_worker(void *owner, struct mail *mail)
 	mailbox_post(c->plug->mailbox, mail, plug_on_placed);
 }
 
-static size_t plug_least_loaded(const struct plug *p)
+size_t plug_least_loaded(const struct plug *p)
 {
 	size_t i, best = 0;
 
@@ -313,78 +359,7 @@ static void plug_conn_place(struct plug_conn *c)
 		    plug_place_on_worker);
 }
 
-static int plug_dup(int fd, int *ret_fd)
-{
-	int dup = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-
-	if (dup < 0)
-		return -errno;
-	*ret_fd = dup;
-	return 0;
-}
-
-/* Hand the service's log to the sink, as its own or as the second one. */
-static int plug_conn_give_log(struct plug_conn *c, int log_fd)
-{
-	CLEANUP(fd_closep) int fd = -1;
-	int err = plug_dup(log_fd, &fd);
-
-	if (err == 0 && c->own_records)
-		err = audit_sink_tee(c->sink, fd);
-	else if (err == 0)
-		err = audit_sink_reopen(c->sink, fd);
-	if (err == 0)
-		fd_take(&fd);
-	return err;
-}
-
-static int plug_conn_open_sink(struct plug_conn *c, const char *policy,
-			       struct plug_why *why)
-{
-	struct record_labels labels = {
-		.run = c->open.run,
-		.sandbox = c->open.sandbox[0] ? c->open.sandbox : NULL,
-		.policy = policy,
-		.mode = c->ready.observe ? "observe" : "enforce",
-		.generation = c->generation,
-	};
-	int log_fd = c->plug->config.log_fd;
-	int fd = fd_take(&c->passed[PLUG_FD_RECORDS]);
-	int err = 0;
-
-	c->own_records = fd >= 0;
-	if (fd < 0 && log_fd < 0)
-		return plug_refuse(why, "there is no place for the records: send a descriptor, or give the service a 'log'");
-	if (fd < 0)
-		err = plug_dup(log_fd, &fd);
-	if (err == 0)
-		err = audit_sink_new(c->plug->config.writer, fd, &labels,
-				     &c->sink);
-	if (err == 0 && c->own_records && log_fd >= 0)
-		err = plug_conn_give_log(c, log_fd);
-	if (err < 0)
-		return plug_refuse(why, "cannot open the records: %s",
-				   strerror(-err));
-	c->config.sink = c->sink;
-	return 0;
-}
-
-static int plug_conn_record_start(struct plug_conn *c, struct plug_why *why)
-{
-	struct record r;
-	int err;
-
-	c->started_ms = clock_mono_ms();
-	sandbox_record(RECORD_RUN_START, RECORD_ACT_NONE, REASON_ALLOWED,
-		       RECORD_VIA_NONE, &r);
-	err = audit_post(c->sink, &r);
-	if (err < 0)
-		return plug_refuse(why, "cannot write records: %s",
-				   strerror(-err));
-	return 0;
-}
-
-static void plug_conn_fill_ready(struct plug_conn *c)
+void plug_conn_fill_ready(struct plug_conn *c)
 {
 	const struct ruleset *rules = c->config.rules;
 
@@ -399,16 +374,23 @@ static void plug_conn_fill_ready(struct plug_conn *c)
 			rules_name(rules));
 }
 
+void plug_conn_keep_policy(struct plug_conn *c, int *fd)
+{
+	if (c->plug->config.service && *fd >= 0) {
+		fd_closep(&c->policy_fd);
+		c->policy_fd = fd_take(fd);
+	}
+	fd_closep(fd);
+}
+
 /* With c->config.rules. */
 static int plug_conn_open(struct plug_conn *c, struct plug_why *why)
 {
-	char label[SANDBOX_POLICY_LABEL];
 	int err;
 
-	fd_closep(&c->passed[PLUG_FD_POLICY]);
+	plug_conn_keep_policy(c, &c->passed[PLUG_FD_POLICY]);
 	plug_conn_fill_ready(c);
-	sandbox_policy_label(c->config.rules, label);
-	err = plug_conn_open_sink(c, label, why);
+	err = plug_conn_open_sink(c, why);
 	if (err == 0)
 		err = plug_user_quota(c->user, c->config.rules,
 				      &c->config.quota, why);
@@ -417,7 +399,7 @@ static int plug_conn_open(struct plug_conn *c, struct plug_why *why)
 	return err;
 }
 
-static void plug_conn_drop_opened(struct plug_conn *c)
+void plug_conn_drop_opened(struct plug_conn *c)
 {
 	size_t i;
 
@@ -496,7 +478,9 @@ static void plug_on_open(struct plug_conn *c, struct str msg, int *fds,
 		plug_conn_end(c, REASON_RUN_ENDED);
 		return;
 	}
-	err = plug_parse_open(msg, nfds, &c->open, &why);
+	err = plug_peer_may_run(config, &c->peer, &why);
+	if (err == 0)
+		err = plug_parse_open(msg, nfds, &c->open, &why);
 	if (err < 0) {
 		for (i = 0; i < nfds; i++)
 			fd_closep(&fds[i]);
@@ -524,6 +508,10 @@ static void plug_conn_on_message(struct plug_conn *c, struct str msg,
 	int type = plug_parse_head(msg, &why);
 	size_t i;
 
+	if (c->state == PLUG_WAITING && handover_speaks(msg)) {
+		plug_on_hello(c, msg, fds, nfds);
+		return;
+	}
 	if (type == PLUG_OPEN || type == PLUG_SWAP) {
 		(type == PLUG_OPEN ? plug_on_open : plug_on_swap)(c, msg, fds,
 								  nfds);
@@ -582,6 +570,13 @@ static void plug_timer_cb(evutil_socket_t fd, short what, void *arg)
 		plug_conn_flush(c, 0);
 		return;
 	}
+	if (c->state == PLUG_ENDING) {
+		log_error("run %s: a process before did not end its flows in time",
+			  c->open.run);
+		plug_tails_free(c);
+		plug_conn_finish(c);
+		return;
+	}
 	if (c->state != PLUG_WAITING)
 		return;		/* who asks for a reload waits for its end */
 	plug_refuse(&why, "nothing was said for %d seconds",
@@ -589,11 +584,9 @@ static void plug_timer_cb(evutil_socket_t fd, short what, void *arg)
 	plug_conn_refuse(c, &why);
 }
 
-int plug_attach(struct plug *p, int fd)
+int plug_conn_new(struct plug *p, int fd, struct plug_conn **ret)
 {
-	static const struct timeval wait = { .tv_sec = PLUG_OPEN_MS / 1000 };
 	struct plug_conn *c;
-	struct plug_why why;
 	int err;
 
 	if (p->nconns >= PLUG_CONNS_MAX ||
@@ -605,20 +598,39 @@ int plug_attach(struct plug *p, int fd)
 	c->fd = fd;
 	memset(c->passed, -1, sizeof(c->passed));
 	c->generation = 1;
+	c->records_fd = c->policy_fd = c->adopted_pipe = -1;
+	leave_init(&c->leave);
+	ledger_init(&c->ledger);
 	list_init(&c->swaps);
+	list_init(&c->tails);
 	list_add(&p->conns, &c->node);
 	p->nconns++;
 	c->read = event_new(p->config.base, fd, EV_READ | EV_PERSIST,
 			    plug_read_cb, c);
 	c->timer = event_new(p->config.base, -1, 0, plug_timer_cb, c);
 	err = fd_set_nonblock(fd, true);
-	if (err == 0 && (!c->read || !c->timer ||
-			 event_add(c->read, NULL) < 0 ||
-			 event_add(c->timer, &wait) < 0))
+	if (err == 0 && (!c->read || !c->timer))
 		err = -ENOMEM;
 	if (err < 0) {
 		plug_conn_free(c);
 		return err;
+	}
+	*ret = c;
+	return 0;
+}
+
+int plug_attach(struct plug *p, int fd)
+{
+	static const struct timeval wait = { .tv_sec = PLUG_OPEN_MS / 1000 };
+	struct plug_conn *c;
+	struct plug_why why;
+	int err = plug_conn_new(p, fd, &c);
+
+	if (err < 0)
+		return err;
+	if (event_add(c->read, NULL) < 0 || event_add(c->timer, &wait) < 0) {
+		plug_conn_free(c);
+		return -ENOMEM;
 	}
 	if (plug_peer_init(&p->config, fd, &c->peer, &why) < 0 ||
 	    plug_user_enter(&p->users, &p->config, c->peer.uid, &c->user,
@@ -637,9 +649,10 @@ int plug_new(const struct plug_config *config, struct plug **ret)
 	if (!p)
 		return -ENOMEM;
 	p->config = *config;
-	p->listen_fd = -1;
-	p->uid = geteuid();
+	p->listen_fd = p->line = -1;
+	p->config.own_uid = geteuid();
 	list_init(&p->users);
+	list_init(&p->preds);
 	list_init(&p->conns);
 	p->load = mem_new_array(config->nworkers, sizeof(p->load[0]));
 	if (p->load)
@@ -665,21 +678,6 @@ size_t plug_runs(const struct plug *p)
 	return p->nconns;
 }
 
-void plug_set_log(struct plug *p, int log_fd)
-{
-	struct list *it, *tmp;
-
-	p->config.log_fd = log_fd;
-	list_each(&p->conns, it, tmp) {
-		struct plug_conn *c = container_of(it, struct plug_conn, node);
-		int err = c->sink ? plug_conn_give_log(c, log_fd) : 0;
-
-		if (err < 0)
-			log_error("run %s: its records stay in the old log: %s",
-				  c->open.run, strerror(-err));
-	}
-}
-
 void plug_free(struct plug *p)
 {
 	struct list *it, *tmp;
@@ -694,6 +692,7 @@ void plug_free(struct plug *p)
 		plug_conn_drop_opened(c);
 		plug_conn_free(c);
 	}
+	plug_preds_free(p);
 	mailbox_free(p->mailbox);
 	mem_free(p->load);
 	mem_free(p);

@@ -66,6 +66,16 @@ int plug_listen(struct plug *p, int fd)
 	return 0;
 }
 
+void plug_pause_listening(struct plug *p, bool pause)
+{
+	if (!p->accepting)
+		return;
+	event_del(p->backoff);
+	if ((pause ? event_del(p->accepting)
+		   : event_add(p->accepting, NULL)) < 0)
+		log_error("out of memory: no plug is taken any more");
+}
+
 void plug_stop_listening(struct plug *p)
 {
 	if (p->accepting)

@@ -52,9 +52,16 @@ int plug_peer_init(const struct plug_config *config, int fd,
 	ret->may_bring = config_who_has(&s->bring, cred.uid, groups, n);
 	ret->may_name = ret->may_bring ||
 			config_who_has(&s->name, cred.uid, groups, n);
-	if (!ret->may_name)
+	ret->may_upgrade = cred.uid == 0 || cred.uid == config->own_uid;
+	return ret->may_upgrade ? 0 : plug_peer_may_run(config, ret, why);
+}
+
+int plug_peer_may_run(const struct plug_config *config,
+		      const struct plug_peer *peer, struct plug_why *why)
+{
+	if (config->service && !peer->may_name)
 		return plug_refuse(why, "uid %u may not use this service: its configuration lists who may (allow_policy_uid, allow_named_uid and their groups in [plug])",
-				   (unsigned)cred.uid);
+				   (unsigned)peer->uid);
 	return 0;
 }
 

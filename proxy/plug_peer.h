@@ -24,11 +24,17 @@ struct plug_peer {
 	uid_t uid;
 	bool may_bring;		/* a policy of their own */
 	bool may_name;		/* one of the service's own */
+	bool may_upgrade;	/* be handed the service, and reload it */
 };
 
-/* -EPROTO with @why when they may do neither. */
+/* -EPROTO with @why when they may do nothing. */
 NODISCARD int plug_peer_init(const struct plug_config *config, int fd,
 			     struct plug_peer *ret, struct plug_why *why);
+
+/* -EPROTO with @why when they may have no run. */
+NODISCARD int plug_peer_may_run(const struct plug_config *config,
+				const struct plug_peer *peer,
+				struct plug_why *why);
 
 /**
  * plug_peer_policy() - The ruleset that this peer asked for and may have

@@ -144,6 +144,8 @@ static void swap_refused(struct plug_conn *c, uint32_t serial,
 		.generation = c->generation,
 	};
 
+	if (c->left)
+		return;
 	log_warn("run %s: its policy stays as it was: %s", c->open.run,
 		 why->text);
 	plug_record_failed(c->sink, why);
@@ -186,8 +188,9 @@ static void swap_on_worker(void *owner, struct mail *mail)
 
 	(void)owner;
 	if (sandbox && !sandbox->ending) {
-		sandbox_set_policy(sandbox, rules_ref(s->rules),
-				   s->generation, &s->what);
+		/* Who has the run records that it has another one. */
+		(s->conn->left ? sandbox_swap_rules : sandbox_set_policy)(
+			sandbox, rules_ref(s->rules), s->generation, &s->what);
 		s->done = true;
 	}
 	mailbox_post(s->conn->plug->mailbox, mail, swap_on_back);
@@ -234,6 +237,13 @@ static int swap_start(struct plug_conn *c, struct ruleset *rules,
 
 /* --- a large one ------------------------------------------------------------------- */
 
+/* It has a policy of its own, and the text goes along where the run goes. */
+static void swap_keep(struct plug_conn *c, int *fd)
+{
+	c->own_policy = true;
+	plug_conn_keep_policy(c, fd);
+}
+
 static void swap_on_compiled(struct compile *job)
 {
 	struct swap *s = container_of(job, struct swap, compile);
@@ -250,8 +260,9 @@ static void swap_on_compiled(struct compile *job)
 	if (c->state == PLUG_RUNNING && err == 0) {
 		s->rules = job->rules;
 		job->rules = NULL;
-		c->own_policy = true;
+		swap_keep(c, &s->fd);
 		swap_send(s);
+		plug_tails_swap(c);
 		return;
 	}
 	if (c->state == PLUG_RUNNING)
@@ -298,6 +309,7 @@ static int swap_compile(const struct plug_conn *c, int fd,
 void plug_on_swap(struct plug_conn *c, struct str msg, int *fds, size_t nfds)
 {
 	CLEANUP(rules_unrefp) struct ruleset *rules = NULL;
+	CLEANUP(fd_closep) int policy = -1;
 	struct plug_swap m;
 	struct plug_why why;
 	size_t i;
@@ -309,6 +321,8 @@ void plug_on_swap(struct plug_conn *c, struct str msg, int *fds, size_t nfds)
 		return;
 	if (sane && c->state == PLUG_RUNNING)
 		err = swap_compile(c, fds[0], &rules, &why);
+	if (sane && c->state == PLUG_RUNNING && err == 0)
+		policy = fd_take(&fds[0]);
 	for (i = 0; i < nfds; i++)
 		fd_closep(&fds[i]);
 	if (c->state == PLUG_WAITING) {
@@ -322,10 +336,30 @@ void plug_on_swap(struct plug_conn *c, struct str msg, int *fds, size_t nfds)
 		return;
 	if (err == 0 && swap_start(c, rules, m.serial, NULL) < 0)
 		err = plug_refuse(&why, "out of memory");
-	if (err < 0)
+	if (err < 0) {
 		swap_refused(c, m.serial, &why);
-	else
+		return;
+	}
+	swap_keep(c, &policy);
+	plug_tails_swap(c);
+}
+
+void plug_leave_swap(struct plug_conn *c, int fd)
+{
+	CLEANUP(rules_unrefp) struct ruleset *rules = NULL;
+	struct plug_why why;
+	int err = plug_peer_brought(&c->plug->config, fd, c->open.flags,
+				    &rules, &why);
+
+	if (err == 0)
+		err = swap_start(c, rules, 0, NULL);
+	if (err == 0) {
 		c->own_policy = true;
+		return;
+	}
+	log_error("run %s: its flows here cannot be judged anew, and end",
+		  c->open.run);
+	plug_conn_end(c, REASON_POLICY_RELOAD);
 }
 
 /* --- the service's own --------------------------------------------------------------- */
@@ -333,7 +367,8 @@ void plug_on_swap(struct plug_conn *c, struct str msg, int *fds, size_t nfds)
 /* Does the run have the service's policy @name, and live? */
 static bool follows(const struct plug_conn *c, struct str name)
 {
-	return (c->state == PLUG_RUNNING || c->state == PLUG_PLACING) &&
+	return (c->state == PLUG_RUNNING || c->state == PLUG_PLACING ||
+		c->state == PLUG_LEAVING) &&
 	       !c->own_policy && str_eq(name, str_from(c->open.policy));
 }
 
@@ -543,7 +578,7 @@ static int may_reload(const struct plug_conn *c, struct plug_why *why)
 
 	if (!config->service)
 		return plug_refuse(why, "this penstockd serves one run and has no policies of its own");
-	if (!c->peer.may_bring && c->peer.uid != 0 && c->peer.uid != c->plug->uid)
+	if (!c->peer.may_bring && c->peer.uid != 0 && c->peer.uid != config->own_uid)
 		return plug_refuse(why, "uid %u may not reload the service's policies: be root, the service's own user, or listed in allow_policy_uid",
 				   (unsigned)c->peer.uid);
 	if (!config->service->policies)
@@ -560,6 +595,7 @@ void plug_on_reload(struct plug_conn *c)
 	if (err == 0) {
 		c->asked = plug_reload_serial(c->plug);
 		err = config->on_reload(config->reading, c->asked);
+		plug_preds_reload(c->plug);
 		if (err < 0)
 			plug_refuse(&why, "the policies cannot be read anew: %s: restart the service",
 				    strerror(-err));

@@ -78,6 +78,18 @@ int plug_user_enter(struct list *users, const struct plug_config *config,
 	if (u && u->conns >= max)
 		return plug_refuse(why, "uid %u has %u runs here, as many as one user may: wait until one of them ends, or have 'runs_per_uid' in [plug] of the service's configuration raised",
 				   (unsigned)uid, u->conns);
+	return plug_user_rejoin(users, config, uid, ret, why);
+}
+
+int plug_user_rejoin(struct list *users, const struct plug_config *config,
+		     uid_t uid, struct plug_user **ret, struct plug_why *why)
+{
+	struct plug_user *u;
+
+	*ret = NULL;
+	if (!config->service || uid == 0)
+		return 0;
+	u = user_of(users, uid);
 	if (!u)
 		u = user_new(users, config, uid);
 	if (!u) {

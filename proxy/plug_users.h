@@ -35,6 +35,11 @@ struct plug_user {
 NODISCARD int plug_user_enter(struct list *users,
 			      const struct plug_config *config, uid_t uid,
 			      struct plug_user **ret, struct plug_why *why);
+/* The same for a run that is there already: it is one more than there may be,
+ * if need be. */
+NODISCARD int plug_user_rejoin(struct list *users,
+			       const struct plug_config *config, uid_t uid,
+			       struct plug_user **ret, struct plug_why *why);
 /* The counters of a run of the user's: as quota_new(); NULL for NULL. */
 NODISCARD int plug_user_quota(struct plug_user *user,
 			      const struct ruleset *rules, struct quota **ret,

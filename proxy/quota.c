@@ -322,6 +322,53 @@ static struct quota_rule *rule_of(struct quota_own *o, const char *name)
 	return rule_push(o, r);
 }
 
+/* --- what is used elsewhere ---------------------------------------------------- */
+
+int quota_tell(struct quota *q, quota_fn *fn, void *arg)
+{
+	uint64_t used[QUOTA_WAYS] = {
+		GET(&q->used[QUOTA_UP]), GET(&q->used[QUOTA_DOWN]),
+	};
+	struct quota_rule *r;
+	int err = fn(arg, "", used);
+
+	r = atomic_load_explicit(&own(q)->rules, memory_order_acquire);
+	for (; err == 0 && r; r = r->next) {
+		used[QUOTA_UP] = GET(&r->used[QUOTA_UP]);
+		used[QUOTA_DOWN] = GET(&r->used[QUOTA_DOWN]);
+		err = fn(arg, r->name, used);
+	}
+	return err;
+}
+
+int quota_note(struct quota *q, const char *rule,
+	       const uint64_t used[QUOTA_WAYS])
+{
+	struct quota_rule *r = rule[0] ? rule_of(own(q), rule) : NULL;
+
+	if (rule[0] && !r)
+		return -EDQUOT;
+	for (enum quota_way w = QUOTA_UP; w < QUOTA_WAYS; w++)
+		atomic_fetch_add_explicit(r ? &r->used[w] : &q->used[w],
+					  used[w], memory_order_relaxed);
+	return 0;
+}
+
+void quota_note_connections(struct quota *q, int more)
+{
+	struct quota_own *o = own(q);
+
+	for (; more > 0; more--) {
+		atomic_fetch_add_explicit(&o->connections, 1,
+					  memory_order_relaxed);
+		for (struct quota_whole *w = o->whole; w; w = w->whole)
+			atomic_fetch_add_explicit(&w->connections, 1,
+						  memory_order_relaxed);
+	}
+	for (; more < 0; more++)
+		quota_leave(q);
+}
+
 /* Nothing is dialled for a flow that could move no byte. */
 static enum reason is_used_up(const struct quota_flow *f)
 {

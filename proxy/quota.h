@@ -86,6 +86,22 @@ unsigned quota_connections_max(const struct quota *q);
 /* What may be held for it, by all its instances: for mem_account_init(). */
 struct mem_pot *quota_memory(struct quota *q);
 
+/* --- what is used elsewhere ---------------------------------------------------- */
+
+/* Bytes by a rule's account; @rule "": by the run as a whole. */
+typedef int quota_fn(void *arg, const char *rule,
+		     const uint64_t used[QUOTA_WAYS]);
+
+/* The run's own first, then each rule's that was used.  @fn: 0 to go on, or an
+ * error to stop with.  Return: 0 or what @fn returned */
+NODISCARD int quota_tell(struct quota *q, quota_fn *fn, void *arg);
+/* So many more were used by the run, in another process; also over a limit.
+ * -EDQUOT where there is no room for another rule's account. */
+NODISCARD int quota_note(struct quota *q, const char *rule,
+			 const uint64_t used[QUOTA_WAYS]);
+/* So many connections more, or less, are open in another process. */
+void quota_note_connections(struct quota *q, int more);
+
 /* --- bytes --------------------------------------------------------------------- */
 
 /* One flow's account; embedded, zeroed is one without any limit. */

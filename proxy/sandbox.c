@@ -185,14 +185,36 @@ static int sandbox_open_dns(struct sandbox *s, struct sandbox_config *config)
 	return dns_door_new(&door, &s->dns);
 }
 
-static int sandbox_open_listeners(struct sandbox *s,
-				  struct sandbox_config *config)
+listener_fn *sandbox_role_accepts(enum sandbox_role role)
 {
 	static listener_fn *const fn[SANDBOX_ROLES] = {
 		[SANDBOX_HTTP] = conn_start_explicit,
 		[SANDBOX_SOCKS] = conn_start_socks,
 		[SANDBOX_TPROXY] = conn_start_transparent,
 	};
+
+	return fn[role];
+}
+
+/* Numbers only: they belong to what is made of them. */
+static int sandbox_note_doors(struct sandbox *s,
+			      const struct sandbox_config *config)
+{
+	size_t i;
+
+	s->door = mem_new_array(MAX(config->nfds, (size_t)1),
+				sizeof(s->door[0]));
+	if (!s->door)
+		return -ENOMEM;
+	for (i = 0; i < config->nfds; i++)
+		s->door[i] = config->fd[i];
+	s->ndoors = config->nfds;
+	return 0;
+}
+
+static int sandbox_open_listeners(struct sandbox *s,
+				  struct sandbox_config *config)
+{
 	struct listener *l;
 	size_t i;
 	int err = 0;
@@ -200,9 +222,9 @@ static int sandbox_open_listeners(struct sandbox *s,
 	for (i = 0; err == 0 && i < config->nfds; i++) {
 		struct sandbox_fd *f = &config->fd[i];
 
-		if (fn[f->role])
-			err = listener_new(s, fd_take(&f->fd), fn[f->role],
-					   &l);
+		if (sandbox_role_accepts(f->role))
+			err = listener_new(s, fd_take(&f->fd),
+					   sandbox_role_accepts(f->role), &l);
 	}
 	return err;
 }
@@ -293,6 +315,8 @@ static int sandbox_open(struct sandbox *s, struct sandbox_config *config)
 	err = s->expiry ? name_map_new(SANDBOX_NAMES_BYTES, &s->names) :
 			  -ENOMEM;
 	if (err == 0)
+		err = sandbox_note_doors(s, config);
+	if (err == 0)
 		err = name_pins_new(SANDBOX_NAMES_BYTES, &s->pins);
 	if (err == 0)
 		err = config->budget ? dns_budget_share(config->budget,
@@ -344,6 +368,7 @@ static void sandbox_init(struct sandbox *s, struct worker *w,
 static void sandbox_close_doors(struct sandbox *s)
 {
 	listener_free_all(s);
+	sandbox_close_frozen(s);
 	if (s->dns)
 		sched_cancel(&s->dns_turn);
 	dns_door_free(s->dns);
@@ -389,6 +414,7 @@ int sandbox_new(struct worker *w, struct sandbox_config *config,
 			mem_account_done(&s->memory);
 			quota_unref(s->quota);
 			sched_queue_done(&s->turn);
+			mem_free(s->door);
 			mem_free(s);
 		}
 		return err;
@@ -496,6 +522,8 @@ void sandbox_drain(struct sandbox *s, void (*fn)(struct sandbox *s, void *arg),
 		   void *arg)
 {
 	sandbox_close_doors(s);
+	nflog_free(s->nflog);
+	s->nflog = NULL;
 	s->on_drained = fn;
 	s->drained_arg = arg;
 	sandbox_on_less(s);
@@ -525,6 +553,7 @@ struct audit_sink *sandbox_free(struct sandbox *s)
 	quota_unref(s->quota);
 	sched_queue_done(&s->turn);
 	rules_unref(s->rules);
+	mem_free(s->door);
 	mem_free(s);
 	return sink;
 }

@@ -15,6 +15,7 @@
 #include "base/mem_account.h"
 #include "proxy/conn.h"
 #include "proxy/ctl_proto.h"
+#include "proxy/listener.h"
 #include "proxy/sched.h"
 #include "rules/rules.h"
 
@@ -39,6 +40,8 @@ struct client_table;
 /* A wall clock that was set is noticed after so long, by rules that end. */
 #define SANDBOX_EXPIRY_CHECK_S	60
 
+struct sandbox_fd;
+
 struct sandbox {
 	struct list node;		/* worker.sandboxes */
 	struct worker *worker;
@@ -61,6 +64,8 @@ struct sandbox {
 	struct event *expiry;		/* pending while a rule is to end */
 	int64_t expires;		/* when the next one does, by the wall clock */
 	int diag_fd;			/* NETLINK_SOCK_DIAG born inside, or -1 */
+	struct sandbox_fd *door;	/* numbers of its sockets, whoever has them */
+	size_t ndoors;
 	struct sched_queue turn;	/* its share of the worker */
 	struct sched_work dns_turn;	/* of which its DNS has a part */
 	struct list conns;		/* struct conn.node */
@@ -78,6 +83,7 @@ struct sandbox {
 	uint64_t bytes_up, bytes_down;
 	unsigned self_tests_left;	/* its refusals that are still to come */
 	bool ending;			/* no new flows */
+	bool frozen;			/* accepts nothing for a while */
 	char run[PLUG_RUN_MAX];
 	char label[PLUG_LABEL_MAX];
 };
@@ -158,6 +164,22 @@ static inline void sandbox_on_less(struct sandbox *s)
 	s->on_drained = NULL;
 	fn(s, s->drained_arg);
 }
+/*
+ * Accept and answer nothing new for a while: what comes waits in the sockets.
+ * Flows that are open, and questions that wait for the world, go on.
+ * 0 or -errno, and nothing is changed.
+ */
+NODISCARD int sandbox_freeze(struct sandbox *s);
+void sandbox_thaw(struct sandbox *s);
+/* Records go to @sink from now on; the old one, the caller's. */
+struct audit_sink *sandbox_set_sink(struct sandbox *s,
+				    struct audit_sink *sink);
+/* Who takes a connection that is accepted there; NULL: it is no listener of
+ * connections. */
+listener_fn *sandbox_role_accepts(enum sandbox_role role);
+/* What a frozen one holds of its sockets, closed; void for others. */
+void sandbox_close_frozen(struct sandbox *s);
+
 /**
  * sandbox_swap_rules() - Another policy from now on, for what is open too
  * @rules:	one reference, taken

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "proxy/plug_check.h"
 #include "proxy/service.h"
+#include "proxy/takeover.h"
 #include "rules/rules_bundle.h"
 
 #define SERVICE_BACKLOG		128
@@ -233,6 +234,17 @@ int service_listen(struct service *s, size_t nworkers)
 			  err == -ENOENT || err == -EACCES ? ": make its directory, writable by the service's user (RuntimeDirectory= in the unit)" : "");
 	return err < 0 ? err : host_socks_open(&s->config, nworkers,
 					       &s->socks);
+}
+
+int service_take(struct service *s, size_t nworkers, struct takeover *t)
+{
+	int err = takeover_begin(t, s->config.plug);
+
+	if (err < 0)
+		return err;
+	s->listen_fd = fd_take(&t->plug_fd);
+	return host_socks_open_with(&s->config, nworkers, &t->sockets,
+				    &s->socks);
 }
 
 void service_done(struct service *s)

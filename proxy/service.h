@@ -12,6 +12,8 @@
 #include "proxy/host_sock.h"
 #include "proxy/policies.h"
 
+struct takeover;
+
 struct service {
 	const char *path;		/* of the configuration; for messages */
 	struct config config;
@@ -24,6 +26,9 @@ struct service {
 NODISCARD int service_read_config(const char *path, struct service *ret);
 /* Compile every "NAME.ini" of the policy directory; a broken one is an error. */
 NODISCARD int service_load_policies(struct service *s);
+/* Take them from the process before instead, and open what it does not have. */
+NODISCARD int service_take(struct service *s, size_t nworkers,
+			   struct takeover *t);
 /* Bind and listen; a socket that nobody serves any more is replaced. @nworkers:
  * as of host_socks_open(). */
 NODISCARD int service_listen(struct service *s, size_t nworkers);

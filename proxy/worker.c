@@ -35,6 +35,8 @@ struct worker_own {
 	struct mail stop;
 	pthread_t thread;
 	bool lodger;		/* no base and no thread of its own */
+	pthread_mutex_t gate;	/* locked while the thread must wait */
+	bool held;
 	bool started, stopping;
 };
 
@@ -104,6 +106,10 @@ static int worker_make(unsigned index, struct event_base *base,
 
 	if (!o)
 		return -ENOMEM;
+	if (pthread_mutex_init(&o->gate, NULL) != 0) {
+		mem_free(o);
+		return -ENOMEM;
+	}
 	w = &o->pub;
 	w->index = index;
 	list_init(&w->sandboxes);
@@ -157,6 +163,10 @@ static void *worker_main(void *arg)
 {
 	struct worker_own *o = arg;
 
+	/* What was done to the worker before is seen behind it. */
+	if (pthread_mutex_lock(&o->gate) != 0 ||
+	    pthread_mutex_unlock(&o->gate) != 0)
+		return NULL;
 	event_base_loop(o->pub.base, EVLOOP_NO_EXIT_ON_EMPTY);
 	return NULL;
 }
@@ -177,6 +187,29 @@ int worker_start(struct worker *w)
 
 	o->started = err == 0;
 	return -err;
+}
+
+int worker_start_held(struct worker *w)
+{
+	struct worker_own *o = worker_own(w);
+	int err = o->lodger ? 0 : -pthread_mutex_lock(&o->gate);
+
+	if (err < 0)
+		return err;
+	o->held = !o->lodger;
+	err = worker_start(w);
+	if (err < 0)
+		worker_go(w);
+	return err;
+}
+
+void worker_go(struct worker *w)
+{
+	struct worker_own *o = worker_own(w);
+
+	if (o->held)
+		pthread_mutex_unlock(&o->gate);
+	o->held = false;
 }
 
 void worker_post(struct worker *w, struct mail *mail, mail_fn *fn)
@@ -251,6 +284,7 @@ void worker_join(struct worker *w)
 {
 	struct worker_own *o = worker_own(w);
 
+	worker_go(w);
 	worker_stop(w);
 	if (o->started)
 		pthread_join(o->thread, NULL);
@@ -282,5 +316,6 @@ void worker_free(struct worker *w)
 	mailbox_free(o->mailbox);
 	if (w->base && !o->lodger)
 		event_base_free(w->base);
+	pthread_mutex_destroy(&o->gate);
 	mem_free(o);
 }

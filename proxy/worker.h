@@ -56,6 +56,10 @@ NODISCARD int worker_new(unsigned index, struct worker **ret);
 NODISCARD int worker_lodge(unsigned index, struct event_base *base,
 			   struct worker **ret);
 NODISCARD int worker_start(struct worker *w);		/* starts the thread */
+/* The same, but that it waits for worker_go(): until then what is the worker's
+ * may be used here. */
+NODISCARD int worker_start_held(struct worker *w);
+void worker_go(struct worker *w);
 /* Run @fn(@arg) on the worker's thread; any thread; never blocks; 0 or -ENOMEM. */
 NODISCARD int worker_call(struct worker *w, worker_fn *fn, void *arg);
 /* The same without allocation: @fn gets the struct worker as its owner. */

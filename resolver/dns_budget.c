@@ -38,6 +38,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/id.h"
 #include "base/mem.h"
 #include "rules/rules.h"
 
@@ -47,6 +48,7 @@
 /* What the run has spent, wherever it asks: all of it under the lock. */
 struct spent {
 	pthread_mutex_t lock;
+	uint8_t key[16];		/* of the hashes; kept when it moves */
 	unsigned refs;
 	uint64_t *slot;			/* hash | GONE; 0: empty */
 	uint32_t n_slots;
@@ -93,6 +95,7 @@ static int spent_new(struct spent **ret)
 	}
 	s->refs = 1;
 	s->filled_ms = -1;
+	random_bytes(s->key, sizeof(s->key));
 	*ret = s;
 	return 0;
 }
@@ -220,9 +223,10 @@ enum reason dns_budget_why(const struct dns_budget *b)
 
 /* --- names that have left ---------------------------------------------------- */
 
-static uint64_t key_of(struct str name)
+static uint64_t key_of(const struct dns_budget *b, struct str name)
 {
-	uint64_t key = hash_str(name) & ~(uint64_t)GONE;
+	uint64_t key = siphash13(name.p, name.n, b->spent->key) &
+		       ~(uint64_t)GONE;
 
 	return key ? key : 2;		/* 0 is an empty slot */
 }
@@ -271,7 +275,7 @@ static void note_nxdomain(struct dns_budget *b, struct str name)
 
 	if (b->spent->n_slots == 0)
 		return;
-	slot = slot_of(b->spent->slot, b->spent->n_slots, key_of(name));
+	slot = slot_of(b->spent->slot, b->spent->n_slots, key_of(b, name));
 	if (*slot == 0 || (*slot & GONE))
 		return;			/* it costs nothing, or was counted */
 	*slot |= GONE;
@@ -341,7 +345,7 @@ static enum reason charge(struct dns_budget *b,
 	if (!counts)
 		return REASON_ALLOWED;
 	if (ask->leaves && ask->chosen > 0) {
-		key = key_of(ask->name);
+		key = key_of(b, ask->name);
 		is_new = !is_known(b, key);
 	}
 	why = is_new ? new_name_fault(b, ask) : REASON_ALLOWED;
@@ -411,4 +415,64 @@ enum reason dns_budget_ask(struct dns_budget *b, struct str name, bool leaves)
 	if (leaves)
 		ask.chosen = rules_name_chosen(b->rules, name, clock_wall_s());
 	return dns_budget_charge(b, &ask, clock_mono_ms());
+}
+
+/* --- to another process ------------------------------------------------------- */
+
+int dns_budget_tell(const struct dns_budget *b, struct dns_budget_spent *ret,
+		    dns_budget_fn *fn, void *arg)
+{
+	struct spent *s = b->spent;
+	int err = 0;
+
+	spent_lock(s);
+	*ret = (struct dns_budget_spent){
+		.label_bytes = s->label_bytes, .refused = s->refused,
+		.tokens_m = s->tokens_m, .filled_ms = s->filled_ms,
+	};
+	memcpy(ret->key, s->key, sizeof(ret->key));
+	for (uint32_t i = 0; err == 0 && i < s->n_slots; i++)
+		if (s->slot[i])
+			err = fn(arg, s->slot[i]);
+	spent_unlock(s);
+	return err;
+}
+
+int dns_budget_resume(struct dns_budget *b,
+		      const struct dns_budget_spent *spent)
+{
+	struct spent *s = b->spent;
+	int err;
+
+	spent_lock(s);
+	err = s->names > 0 ? -EINVAL : 0;
+	if (err < 0)
+		goto out;
+	s->label_bytes = spent->label_bytes;
+	s->refused = spent->refused;
+	s->tokens_m = spent->tokens_m;
+	s->filled_ms = spent->filled_ms;
+	memcpy(s->key, spent->key, sizeof(s->key));
+out:
+	spent_unlock(s);
+	return err;
+}
+
+int dns_budget_resume_name(struct dns_budget *b, uint64_t name)
+{
+	struct spent *s = b->spent;
+	uint64_t key = name & ~(uint64_t)GONE;
+	int err = key ? 0 : -EINVAL;
+
+	spent_lock(s);
+	if (err == 0 && !is_known(b, key)) {
+		err = s->names < DNS_BUDGET_NAMES_MAX ? make_room(b) : -EINVAL;
+		if (err == 0) {
+			*slot_of(s->slot, s->n_slots, key) = name;
+			s->names++;
+			s->nxdomain += name & GONE;
+		}
+	}
+	spent_unlock(s);
+	return err;
 }

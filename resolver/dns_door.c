@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "resolver/dns_local.h"
 #include "resolver/dns_query.h"
@@ -163,19 +164,20 @@ void dns_door_turn(struct dns_door *d)
 		due->fn(due);
 	}
 	/* The share is used up, so that this is for another time. */
-	if (!list_empty(&d->dues))
+	if (!list_empty(&d->dues) && !d->frozen)
 		d->turn_due(d->arg);
 }
 
 void dns_door_due(struct dns_door *d, struct dns_due *due)
 {
-	if (!d->turn_due) {
+	if (!d->turn_due && !d->frozen) {
 		due->fn(due);
 		return;
 	}
 	if (list_empty(&due->node))
 		list_add(&d->dues, &due->node);
-	d->turn_due(d->arg);
+	if (!d->frozen)
+		d->turn_due(d->arg);
 }
 
 bool dns_door_is_real(const struct dns_door *d)
@@ -206,6 +208,58 @@ void dns_door_set_rules(struct dns_door *d, struct ruleset *rules,
 	rules_unref(old);
 	if (old_tenant != tenant)
 		resolver_forget(d->resolver, old_tenant);
+}
+
+/* --- for a while ------------------------------------------------------------------ */
+
+static void door_watch(struct dns_door *d)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < d->nudp; i++)
+		err |= dns_udp_watch(&d->udp[i]);
+	for (i = 0; i < d->ntcp; i++)
+		err |= dns_tcp_watch(&d->tcp[i]);
+	if (err)
+		log_error("dns: a door is shut: out of memory");
+	dns_conn_watch_all(d);
+}
+
+void dns_door_freeze(struct dns_door *d)
+{
+	d->frozen = true;
+	door_watch(d);
+}
+
+void dns_door_thaw(struct dns_door *d)
+{
+	d->frozen = false;
+	door_watch(d);
+	if (list_empty(&d->dues))
+		return;
+	if (d->turn_due)
+		d->turn_due(d->arg);
+	else
+		dns_door_turn(d);
+}
+
+unsigned dns_door_waiting(const struct dns_door *d)
+{
+	return d->nqueries;
+}
+
+void dns_door_forsake(struct dns_door *d)
+{
+	REQUIRE(d->frozen);
+	dns_conn_end_waiting(d);
+	dns_query_drop_all(d);
+}
+
+void dns_door_set_sink(struct dns_door *d, struct audit_sink *sink)
+{
+	dns_door_flush_records(d);
+	d->sink = sink;
 }
 
 void dns_door_free(struct dns_door *d)

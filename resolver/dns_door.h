@@ -75,6 +75,7 @@ struct dns_door {
 	struct dns_name hostname;	/* .n 0: none */
 	struct host_name self_test;	/* the nonce's whole name; .n 0: none */
 	bool real;			/* answers, where the policy does not say */
+	bool frozen;			/* nothing new is heard */
 	const struct ip_nets *clients;	/* NULL: all */
 	dns_stranger_fn *on_stranger;
 	dns_share_fn *share;		/* NULL: no bound */
@@ -122,7 +123,7 @@ void dns_door_due(struct dns_door *d, struct dns_due *due);
 /* Questions were answered; false: enough for this turn. */
 static inline bool dns_door_spend(struct dns_door *d, unsigned questions)
 {
-	return !d->spend || d->spend(d->arg, questions);
+	return !d->frozen && (!d->spend || d->spend(d->arg, questions));
 }
 /* Real addresses, or stand-ins? */
 bool dns_door_is_real(const struct dns_door *d);
@@ -138,7 +139,14 @@ void dns_udp_close(struct dns_udp *u);
 void dns_udp_reply(struct dns_door *d, const struct dns_client *c,
 		   const uint8_t *p, size_t n);
 
+/* Whether it is heard at all: as the door is frozen, or not. */
+NODISCARD int dns_udp_watch(struct dns_udp *u);
+
 /* dns_tcp.c */
+NODISCARD int dns_tcp_watch(struct dns_tcp *t);
+void dns_conn_watch_all(struct dns_door *d);
+/* End those of which a question is dropped. */
+void dns_conn_end_waiting(struct dns_door *d);
 NODISCARD int dns_tcp_open(struct dns_door *d, int fd);
 void dns_tcp_close(struct dns_tcp *t);
 /* The question stays; its node leaves the connection's list when it ends. */

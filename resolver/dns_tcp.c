@@ -228,7 +228,8 @@ static bool conn_is_done(const struct dns_conn *c)
 
 static void conn_watch(struct dns_conn *c)
 {
-	bool read = !c->eof && !c->deaf && conn_has_room(c) &&
+	bool read = !c->door->frozen && !c->eof && !c->deaf &&
+		    conn_has_room(c) &&
 		    whole_message(c->in.p, c->in.n) == 0;
 
 	if ((read ? event_add(&c->rd, NULL) : event_del(&c->rd)) != 0 ||
@@ -576,4 +577,31 @@ void dns_tcp_close(struct dns_tcp *t)
 	event_del(&t->retry);
 	list_del(&t->due.node);
 	close(t->fd);
+}
+
+int dns_tcp_watch(struct dns_tcp *t)
+{
+	if (!t->door->frozen)
+		return event_add(&t->ev, NULL);
+	return event_del(&t->ev) | event_del(&t->retry);
+}
+
+void dns_conn_watch_all(struct dns_door *d)
+{
+	struct list *it, *tmp;
+
+	list_each(&d->conns, it, tmp)
+		conn_watch(container_of(it, struct dns_conn, node));
+}
+
+void dns_conn_end_waiting(struct dns_door *d)
+{
+	struct list *it, *tmp;
+
+	list_each(&d->conns, it, tmp) {
+		struct dns_conn *c = container_of(it, struct dns_conn, node);
+
+		if (c->pending > 0)
+			conn_end(c);
+	}
 }

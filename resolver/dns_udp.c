@@ -224,3 +224,8 @@ void dns_udp_close(struct dns_udp *u)
 	list_del(&u->due.node);
 	close(u->fd);
 }
+
+int dns_udp_watch(struct dns_udp *u)
+{
+	return u->door->frozen ? event_del(&u->ev) : event_add(&u->ev, NULL);
+}

@@ -222,3 +222,16 @@ size_t name_map_count(const struct name_map *m)
 {
 	return m->n;
 }
+
+void name_map_entry(const struct name_map *m, size_t i,
+		    struct name_map_entry *ret)
+{
+	const struct entry *e;
+
+	REQUIRE(i < m->n);
+	e = m->page[i / PAGE][i % PAGE];
+	*ret = (struct name_map_entry){
+		.name = e->name, .question = e->question,
+		.v4 = e->given_v4, .v6 = e->given_v6,
+	};
+}

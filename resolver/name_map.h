@@ -60,4 +60,16 @@ bool name_map_question(const struct name_map *m, struct str name,
 
 size_t name_map_count(const struct name_map *m);
 
+/* A name that was given, and how; for who takes the map over. */
+struct name_map_entry {
+	struct str name;		/* borrowed */
+	struct id question;
+	bool v4, v6;
+};
+
+/* The @i-th of all, below name_map_count().  Another map that is given the
+ * names in this order gives each the address that it has here. */
+void name_map_entry(const struct name_map *m, size_t i,
+		    struct name_map_entry *ret);
+
 #endif /* RESOLVER_NAME_MAP_H */

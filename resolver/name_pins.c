@@ -516,6 +516,48 @@ void name_pin_release(struct name_pins *p, struct name_pin *pin,
 		list_add(&p->used, &pin->addr->used);
 }
 
+/* --- all of them ----------------------------------------------------------- */
+
+static int tell_addr(const struct pinned_addr *a, int64_t now_ms,
+		     name_pins_fn *fn, void *arg)
+{
+	const struct list *it;
+	int err = 0;
+
+	for (it = a->pins.next; err == 0 && it != &a->pins; it = it->next) {
+		const struct name_pin *pin =
+			container_of((struct list *)(uintptr_t)it,
+				     struct name_pin, of_addr);
+		int64_t left_ms = MAX(pin->ttl_until_ms - now_ms, (int64_t)0);
+		const struct name_pins_one one = {
+			.name = pin->name->name, .addr = a->addr,
+			.question = pin->question,
+			.ttl_s = (uint32_t)MIN((left_ms + 999) / 1000,
+					       (int64_t)UINT32_MAX),
+		};
+
+		if (!pin_is_over(pin, now_ms))
+			err = fn(arg, &one);
+	}
+	return err;
+}
+
+int name_pins_each(const struct name_pins *p, int64_t now_ms,
+		   name_pins_fn *fn, void *arg)
+{
+	struct hash_node *it, *tmp;
+	size_t at;
+	int err = 0;
+
+	hash_each(&p->addrs, it, tmp, at) {
+		err = tell_addr(container_of(it, struct pinned_addr, node),
+				now_ms, fn, arg);
+		if (err)
+			return err;
+	}
+	return err;
+}
+
 size_t name_pins_count(const struct name_pins *p)
 {
 	return p->pins.n;

@@ -87,6 +87,27 @@ void name_pin_release(struct name_pins *p, struct name_pin *pin,
 bool name_pins_question(const struct name_pins *p, struct str name,
 			struct id *ret_question);
 
+/* One name of one address, for who takes the set over. */
+struct name_pins_one {
+	struct str name;		/* borrowed */
+	struct ip_addr addr;
+	struct id question;
+	uint32_t ttl_s;			/* that is left; 0: only the grace is */
+};
+
+typedef int name_pins_fn(void *arg, const struct name_pins_one *pin);
+
+/**
+ * name_pins_each() - All pins that are not over
+ * @fn:		may change nothing here; 0 to go on, or an error to stop with
+ *
+ * Those of one address in the order in which they were given: a set that is
+ * given them so ranks them alike.
+ * Return: 0 or what @fn returned
+ */
+NODISCARD int name_pins_each(const struct name_pins *p, int64_t now_ms,
+			     name_pins_fn *fn, void *arg);
+
 size_t name_pins_count(const struct name_pins *p);
 size_t name_pins_bytes(const struct name_pins *p);	/* charged */
 

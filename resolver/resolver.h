@@ -219,6 +219,28 @@ enum reason resolver_charge(const struct resolver_asker *asker,
 /* What a run may ask where its policy does not say: a second, and at once. */
 #define RESOLVER_QUERIES	50
 #define RESOLVER_QUERIES_BURST	2000
+/* What a run has spent, for who takes it over; but for the names. */
+struct dns_budget_spent {
+	uint8_t key[16];		/* that the names are hashed with */
+	uint64_t label_bytes, refused;
+	uint64_t tokens_m;		/* thousandths */
+	int64_t filled_ms;		/* when that was right; -1: never */
+};
+
+/* One name that has left, as a keyed hash. */
+typedef int dns_budget_fn(void *arg, uint64_t name);
+
+/* @fn: 0 to go on, or an error to stop with; called under the budget's lock.
+ * Return: 0 or what @fn returned */
+NODISCARD int dns_budget_tell(const struct dns_budget *b,
+			      struct dns_budget_spent *ret, dns_budget_fn *fn,
+			      void *arg);
+/* The same into a budget of which nothing is spent: 0, or -EINVAL where
+ * something is; and each name of it. */
+NODISCARD int dns_budget_resume(struct dns_budget *b,
+				const struct dns_budget_spent *spent);
+/* 0, -EINVAL for what is no such hash, or -ENOMEM */
+NODISCARD int dns_budget_resume_name(struct dns_budget *b, uint64_t name);
 /* Why the last question that it refused was. */
 enum reason dns_budget_why(const struct dns_budget *b);
 
@@ -311,6 +333,19 @@ void dns_door_flush_records(struct dns_door *d);
  */
 void dns_door_set_rules(struct dns_door *d, struct ruleset *rules,
 			uint64_t tenant);
+/*
+ * Hear nothing more for a while: what comes waits in the sockets.  Questions
+ * that wait for the world go on, and are answered.
+ */
+void dns_door_freeze(struct dns_door *d);
+void dns_door_thaw(struct dns_door *d);
+/* How many questions wait for the world. */
+unsigned dns_door_waiting(const struct dns_door *d);
+/* Frozen: drop those, each recorded, so that nothing is given out any more. */
+void dns_door_forsake(struct dns_door *d);
+/* Another place for its records: borrowed, outlives the door.  What is counted
+ * goes to the old one first. */
+void dns_door_set_sink(struct dns_door *d, struct audit_sink *sink);
 /* Closes the sockets at once; pending questions are dropped, each recorded. */
 void dns_door_free(struct dns_door *d);
 

@@ -10,7 +10,7 @@ E2E_TESTS = \
 	%D%/test_dns_clients.py %D%/test_dns_explain.py \
 	%D%/test_no_nftables.py %D%/test_policy_files.py %D%/test_presets.py \
 	%D%/test_real_answers.py %D%/test_reload.py %D%/test_service.py %D%/test_summary.py \
-	%D%/test_exfiltration.py %D%/test_transparent.py %D%/test_upstreams.py
+	%D%/test_exfiltration.py %D%/test_transparent.py %D%/test_upgrade.py %D%/test_upstreams.py
 EXTRA_DIST += $(E2E_TESTS) %D%/soak.py %D%/churn.py tests/lab/demo.py tests/lab/lab.py tests/lab/dnsd.py \
 	tests/lab/dnswire.py \
 	tests/lab/names.py tests/lab/no_nftables.py tests/lab/origin.py scripts/lib.sh

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-FUZZ_TARGETS += %D%/control_fuzz %D%/proxy_answer_fuzz %D%/nflog_fuzz %D%/plug_fuzz
+FUZZ_TARGETS += %D%/control_fuzz %D%/proxy_answer_fuzz %D%/nflog_fuzz %D%/plug_fuzz \
+	%D%/handover_fuzz
 
 DAEMON_FUZZ_LIBS = proxy/libproxy.a resolver/libresolver.a audit/libaudit.a \
 	rules/librules.a base/libbase.a $(PROXY_LIBS) $(RESOLVER_LIBS) \
@@ -18,3 +19,6 @@ DAEMON_FUZZ_LIBS = proxy/libproxy.a resolver/libresolver.a audit/libaudit.a \
 %C%_proxy_answer_fuzz_SOURCES = %D%/proxy_answer_fuzz.c $(FUZZ_MAIN)
 %C%_proxy_answer_fuzz_LDFLAGS = $(FUZZ_LINK)
 %C%_proxy_answer_fuzz_LDADD = cli/libcli.a base/libbase.a $(BASE_LIBS)
+%C%_handover_fuzz_SOURCES = %D%/handover_fuzz.c $(FUZZ_MAIN)
+%C%_handover_fuzz_LDFLAGS = $(FUZZ_LINK)
+%C%_handover_fuzz_LDADD = $(DAEMON_FUZZ_LIBS)

@@ -68,3 +68,9 @@ EXTRA_DIST += %D%/penstockd_test.py
 %C%_strangers_test_SOURCES = %D%/strangers_test.c
 %C%_strangers_test_CPPFLAGS = $(PROXY_TEST_CPPFLAGS)
 %C%_strangers_test_LDADD = $(PROXY_TEST_LIBS)
+
+check_PROGRAMS += %D%/handover_test
+TESTS += %D%/handover_test
+%C%_handover_test_SOURCES = %D%/handover_test.c %D%/rules_kit.h
+%C%_handover_test_CPPFLAGS = $(PROXY_TEST_CPPFLAGS)
+%C%_handover_test_LDADD = $(PROXY_TEST_LIBS)
