@@ -15,6 +15,7 @@ int cmd_run(int argc, char **argv);
 int cmd_flows(int argc, char **argv);
 int cmd_policy(int argc, char **argv);
 int cmd_reload(int argc, char **argv);
+int cmd_upgrade(int argc, char **argv);
 int cmd_connect(int argc, char **argv);
 int cmd_dns(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);

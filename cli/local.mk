@@ -12,6 +12,7 @@ noinst_LIBRARIES += %D%/libcli.a
 	%D%/cmd_policy.c \
 	%D%/cmd_reload.c \
 	%D%/cmd_run.c \
+	%D%/cmd_upgrade.c \
 	%D%/daemon_path.c %D%/daemon_path.h \
 	%D%/dns_ask.c %D%/dns_ask.h \
 	%D%/dns_cmd.h \

@@ -60,6 +60,7 @@ static const struct subcommand {
 	{ "run", cmd_run, "run a command in a sealed sandbox" },
 	{ "flows", cmd_flows, "what a run reached and was refused, flow by flow" },
 	{ "reload", cmd_reload, "another policy for what runs already" },
+	{ "upgrade", cmd_upgrade, "the service by the penstockd installed now" },
 	{ "connect", cmd_connect, "a connection through the proxy, as for ssh" },
 	{ "policy", cmd_policy, "check, explain, test and compare policies" },
 	{ "dns", cmd_dns, "what a name is answered with, and why" },

@@ -9,7 +9,7 @@ import subprocess
 BUILD = os.environ["top_builddir"]
 SOURCE = os.environ["top_srcdir"]
 PROGRAM = os.path.join(BUILD, "cli/penstock")
-COMMANDS = (("run",), ("flows",), ("reload",), ("policy", "check"),
+COMMANDS = (("run",), ("flows",), ("reload",), ("upgrade",), ("policy", "check"),
             ("policy", "explain"), ("policy", "test"), ("policy", "diff"), ("policy", "learn"),
             ("policy", "show"), ("dns", "explain"), ("doctor",), ("connect",))
 
