@@ -35,6 +35,7 @@ import argparse
 import os
 import resource
 import shutil
+import signal
 import sys
 
 import kit
@@ -119,6 +120,7 @@ def main():
         return
     parser, args = options()
     check_surroundings(parser)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     tunnels = [name for name in TUNNELS

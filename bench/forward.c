@@ -90,6 +90,12 @@ static struct end *other(struct end *e)
 	return &flow_of(e)->end[!e->side];
 }
 
+/* Bytes were read of it that the other end did not take yet. */
+static bool is_stuck(const struct end *e)
+{
+	return e->piped > 0 || e->rest_n > 0;
+}
+
 /* --- pipes ------------------------------------------------------------------- */
 
 static bool pipe_get(struct end *e)
@@ -255,7 +261,7 @@ static void pump(struct end *e)
 		flow_end(flow_of(e));
 		return;
 	}
-	if (!e->finished || e->told || e->piped || e->rest_n)
+	if (!e->finished || e->told || is_stuck(e))
 		return;
 	e->told = true;
 	if (other(e)->told)
@@ -320,9 +326,10 @@ static void on_event(struct end *e, uint32_t events)
 		pump(other(e));		/* who often has spoken already */
 		return;
 	}
-	if (events & EPOLLOUT && (other(e)->piped || other(e)->rest_n))
+	if (events & EPOLLOUT && is_stuck(other(e)))
 		pump(other(e));
-	if (e->fd >= 0 && events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP))
+	if (e->fd >= 0 && events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP) &&
+	    !is_stuck(e))
 		pump(e);
 }
 

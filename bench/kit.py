@@ -189,13 +189,13 @@ class Group:
 # --- the bench ----------------------------------------------------------------------
 
 def spread(values, digits=2):
-    """The median, and from where to where: "1.20 [1.10-1.30]"."""
+    """The median, and from where to where: "1.20 [1.10..1.30]"."""
     if not values:
         return "-"
     middle = statistics.median(values)
     text = number(middle, digits)
     if len(values) > 1:
-        text += " [%s-%s]" % (number(min(values), digits),
+        text += " [%s..%s]" % (number(min(values), digits),
                               number(max(values), digits))
     return text
 

@@ -24,6 +24,8 @@
  *	-b BYTES	of each stream
  *	-d COUNTxSTEP	for %: COUNT different numbers from 1 on, STEP apart
  *	-f ADDRESS+N	leave from these N addresses in turn
+ *	-w		before that, unmeasured, a tunnel for each of the names: what a
+ *			proxy remembers of a name it has then been asked for
  *
  * It says "ready", waits for a line on standard input, works, says one line of
  * JSON, and waits for the end of standard input: the bench reads the proxy's CPU
@@ -79,6 +81,7 @@ struct slot {
 
 static struct {
 	enum mode mode;
+	bool warm, warming;
 	bool connect;		/* through an HTTP proxy */
 	const char *target;
 	struct net_addr *to;	/* one, or one for each name */
@@ -412,7 +415,7 @@ static void begin_units(void)
 
 	if (load.rate > 0)
 		due = (unsigned long)((now - load.begin) * load.rate) + 1;
-	if (load.mode == HOLD && load.done + load.failed + OPENING_MAX < due)
+	if ((load.mode == HOLD || load.warming) && load.done + load.failed + OPENING_MAX < due)
 		due = load.done + load.failed + OPENING_MAX;
 	while (load.free_n > 0 && load.begun < due && !is_over()) {
 		struct slot *s = load.free[--load.free_n];
@@ -535,6 +538,26 @@ static void tell(void)
 		;
 }
 
+/* A tunnel for each name, of which nothing is told. */
+static void warm_up(void)
+{
+	unsigned long want = load.want;
+	double rate = load.rate, seconds = load.seconds;
+
+	load.warming = true;
+	load.want = load.names;
+	load.rate = 0;
+	load.seconds = TIME_MAX_S;
+	load.begin = net_now_s();
+	work();
+	load.warming = false;
+	load.want = want;
+	load.rate = rate;
+	load.seconds = seconds;
+	load.begun = load.done = load.failed = 0;
+	load.why[0] = '\0';
+}
+
 static void wait_for_go(void)
 {
 	net_ready();
@@ -568,7 +591,7 @@ static void make_slots(void)
 		net_usage("so many cannot be held at once\n");
 	load.slot = calloc(load.slots, sizeof(load.slot[0]));
 	load.free = calloc(load.slots, sizeof(load.free[0]));
-	load.took = calloc(load.want, sizeof(load.took[0]));
+	load.took = calloc(MAX(load.want, load.names), sizeof(load.took[0]));
 	load.ep = epoll_create1(EPOLL_CLOEXEC);
 	if (!load.slot || !load.free || !load.took || load.ep < 0)
 		net_fail("memory");
@@ -611,6 +634,9 @@ static void take_option(int letter, char *value)
 		load.step = second_number(value, 'x', NAMES_MAX);
 		load.names = net_number(value, NAMES_MAX);
 		return;
+	case 'w':
+		load.warm = true;
+		return;
 	case 'f':
 		load.from.sin_family = AF_INET;
 		load.from_n = second_number(value, '+', 256);
@@ -627,7 +653,7 @@ int main(int argc, char **argv)
 
 	net_begin();
 	prctl(PR_SET_TIMERSLACK, 1);
-	while ((letter = getopt(argc, argv, "n:c:s:r:b:d:f:")) > 0)
+	while ((letter = getopt(argc, argv, "n:c:s:r:b:d:f:w")) > 0)
 		take_option(letter, optarg);
 	while (load.mode < MODES && argc > optind &&
 	       strcmp(mode_names[load.mode], argv[optind]) != 0)
@@ -635,7 +661,7 @@ int main(int argc, char **argv)
 	if (argc != optind + 3 || load.mode == MODES)
 		net_usage("usage: load tunnels|hold|requests|http|bulk|names HOW TARGET\n"
 			  "            [-n COUNT] [-c NUMBER] [-s SECONDS] [-r RATE]\n"
-			  "            [-b BYTES] [-d COUNTxSTEP] [-f ADDRESS+N]\n");
+			  "            [-b BYTES] [-d COUNTxSTEP] [-f ADDRESS+N] [-w]\n");
 	load.target = argv[optind + 2];
 	make_slots();
 	if (load.mode == NAMES) {
@@ -645,6 +671,8 @@ int main(int argc, char **argv)
 		ask_names(fd);
 	} else {
 		find_addresses(argv[optind + 1]);
+		if (load.warm && load.mode == TUNNELS)
+			warm_up();
 		wait_for_go();
 		work();
 	}

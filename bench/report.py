@@ -92,7 +92,7 @@ def costs(rows):
     if not names:
         return
     print("CPU microseconds of the proxy for each, and for each MB; median (to "
-          "%s)\n[from-to]:\n" % BASE)
+          "%s)\n[from..to]:\n" % BASE)
     table([""] + [head for head, _, _ in COSTS] + ["p99 over %s's, ms" % BASE],
           [[name] + [rows.cost(measure, name, field)
                      for _, measure, field in COSTS] +

@@ -46,7 +46,8 @@ def listed(hosts):
 
 
 def on_cpu(cpu, namespace, argv, group=None, uid=None, **kwargs):
-    argv = kit.pinned(cpu, argv)
+    """A program that has one processor, and ends if we are killed."""
+    argv = ["setpriv", "--pdeathsig", "TERM", "--"] + kit.pinned(cpu, argv)
     if group:
         argv = group.argv(argv)
     kwargs.setdefault("stdin", subprocess.PIPE)
