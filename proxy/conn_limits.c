@@ -148,6 +148,7 @@ struct forward_limits conn_http_limits(const struct conn *c)
 		.head_ms = l->header_s * 1000,
 		.head_bytes = (unsigned)conn_head_max(c),
 		.response_ms = l->response_s * 1000,
+		.unheard_ms = c->s->unheard_ms,
 	};
 }
 

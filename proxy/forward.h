@@ -146,6 +146,8 @@ struct forward_limits {
 	unsigned gone_ms;	/* without a byte, in an exchange whose client
 				 * has said its last, or does not take
 				 * the rest of its answer: 15 minutes */
+	unsigned unheard_ms;	/* a request on a kept connection, of which the
+				 * origin's kernel confirms nothing: 10 s */
 	/* Without these there is no such limit. */
 	unsigned response_ms;	/* from a whole request to its answer */
 	unsigned head_bytes;	/* of a request's head */

@@ -314,7 +314,7 @@ static void answer_head(struct forward *f)
 /* The connection ended before an answer.  A kept one may have been closed
  * while our request was on its way: that is worth a second, fresh one, where
  * it does no harm (RFC 9112 9.3.1). */
-static void no_answer(struct forward *f)
+static void no_answer(struct forward *f, enum reason why)
 {
 	if (f->net_reused && f->x.replayable && f->x.interim == 0 &&
 	    f->net.in.n == 0) {
@@ -324,7 +324,12 @@ static void no_answer(struct forward *f)
 		forward_dial(f);
 		return;
 	}
-	origin_failed(f, REASON_ORIGIN_TRUNCATED);
+	origin_failed(f, why);
+}
+
+void forward_exchange_unheard(struct forward *f)
+{
+	no_answer(f, REASON_ORIGIN_TIMEOUT);
 }
 
 static bool pump_head(struct forward *f)
@@ -345,7 +350,7 @@ static bool pump_head(struct forward *f)
 	else if (result == HTTP1_BAD)
 		origin_failed(f, why);
 	else if (f->net.eof)
-		no_answer(f);
+		no_answer(f, REASON_ORIGIN_TRUNCATED);
 	else
 		return false;
 	return true;

@@ -252,6 +252,9 @@ void forward_send(struct forward *f);
 bool forward_exchange_step(struct forward *f);
 /* Its destination is not allowed any more: refuse it, or break it off. */
 void forward_exchange_revoke(struct forward *f, enum reason why);
+/* Nothing confirms that the request arrives: again by another connection, where
+ * that does no harm, or 504. */
+void forward_exchange_unheard(struct forward *f);
 /* Post the record of the request in flight, if there is one. */
 void forward_record(struct forward *f, enum record_act act, enum reason why);
 /* It ended as it should. */

@@ -18,6 +18,7 @@
 #include "proxy/forward_int.h"
 #include "proxy/quota.h"
 #include "proxy/sock.h"
+#include "proxy/sock_still.h"
 
 #define LOOKS	4
 /* Until it is looked whether there is memory again to read on. */
@@ -28,6 +29,7 @@
 #define NET_IDLE_MS		15000
 #define LINGER_MS		5000
 #define GONE_MS			(15 * 60000)
+#define UNHEARD_MS		10000
 
 static void timer_set(struct event *ev, unsigned ms)
 {
@@ -107,10 +109,20 @@ static unsigned stall_ms(const struct forward *f)
 		f->limits.gone_ms : ms;
 }
 
+/*
+ * A kept connection can have died without a word, in a router that forgot it or
+ * with its host.  TCP sends a request into it for a quarter of an hour (TUN-22).
+ */
+static unsigned unheard_ms(const struct forward *f)
+{
+	return f->net_reused && !f->x.answered ? f->limits.unheard_ms : 0;
+}
+
 static unsigned shortest(const struct forward *f)
 {
 	const unsigned all[] = {
 		f->limits.response_ms, stall_ms(f), times(f).flow_ms,
+		unheard_ms(f),
 	};
 	unsigned ms = 0;
 
@@ -153,7 +165,8 @@ static void look(struct forward *f)
 
 void forward_watch(struct forward *f)
 {
-	f->moved = shortest(f) ? moved_by_now(f) : 0;
+	/* Beside unheard_ms(), which asks the kernel itself, something counts. */
+	f->moved = stall_ms(f) || f->limits.response_ms ? moved_by_now(f) : 0;
 	f->moved_ms = clock_mono_ms();
 	watch_on(f);
 }
@@ -203,6 +216,9 @@ void forward_on_watch(struct forward *f)
 	look(f);
 	if (forward_net_is_old(f))
 		forward_exchange_revoke(f, REASON_FLOW_TIME_EXCEEDED);
+	else if (is_past(unheard_ms(f), f->moved_ms, now) &&
+		 sock_is_unheard(f->net.io.fd, l->unheard_ms))
+		forward_exchange_unheard(f);
 	else if (awaits_answer(f) && is_past(l->response_ms, f->moved_ms, now))
 		forward_exchange_revoke(f, REASON_ORIGIN_TIMEOUT);
 	else if (is_past(stall_ms(f), f->moved_ms, now))
@@ -251,6 +267,7 @@ void forward_limits_take(struct forward *f, const struct forward_limits *l)
 	f->limits.net_idle_ms = or_default(l->net_idle_ms, NET_IDLE_MS);
 	f->limits.linger_ms = or_default(l->linger_ms, LINGER_MS);
 	f->limits.gone_ms = or_default(l->gone_ms, GONE_MS);
+	f->limits.unheard_ms = or_default(l->unheard_ms, UNHEARD_MS);
 	f->limits.head_bytes = or_default(l->head_bytes, HTTP1_HEAD_MAX);
 }
 

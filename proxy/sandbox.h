@@ -75,6 +75,7 @@ struct sandbox {
 	struct list pool;		/* of conn_pool.c, the latest first */
 	unsigned npooled;
 	unsigned pool_ms;		/* that they may wait; 0: the default */
+	unsigned unheard_ms;		/* of forward_limits, the same */
 	unsigned full_more;		/* times it was full, not recorded yet */
 	enum reason full_why;		/* the last time */
 	int64_t full_until_ms;		/* when they will be; 0: it never was */

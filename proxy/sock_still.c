@@ -23,6 +23,8 @@
  */
 #include "proxy/sock_still.h"
 
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 /* As asked for; the kernel doubles it. */
@@ -67,4 +69,13 @@ void sock_still_begin(struct sock_still *s, struct mem_account *a,
 	}
 	s->charged = s->bound + way.held;
 	mem_account_owe(a, s->charged);
+}
+
+bool sock_is_unheard(int fd, unsigned ms)
+{
+	struct tcp_info info = { 0 };
+	socklen_t n = sizeof(info);
+
+	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) == 0 &&
+	       info.tcpi_unacked > 0 && info.tcpi_last_ack_recv >= ms;
 }

@@ -43,6 +43,10 @@ static inline void sock_still_anew(struct sock_still *s, struct mem_account *a)
 	*s = (struct sock_still){ .charged = 0 };
 }
 
+/* Does something that was sent wait to be confirmed, and has nothing come from the
+ * peer's kernel for @ms, not even a word that there is no room? */
+bool sock_is_unheard(int fd, unsigned ms);
+
 /* For each time that it is looked at: @is: bytes wait for @way.to. */
 static inline void sock_still_set(struct sock_still *s, struct mem_account *a,
 				  bool is, struct sock_way way)

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include <event2/event.h>
+#include <linux/filter.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -459,6 +460,74 @@ static void one_past_its_time_is_not_taken(void **state)
 	clock_test_set_ms(-1);
 }
 
+/* From now on nothing that is sent to @fd arrives, and nobody says so. */
+static void cut_the_wire(int fd)
+{
+	struct sock_filter none = BPF_STMT(BPF_RET | BPF_K, 0);
+	const struct sock_fprog filter = { .len = 1, .filter = &none };
+
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter,
+				    sizeof(filter)), 0);
+}
+
+static void one_that_has_died_without_a_word_is_given_up_TUN_22(void **state)
+{
+	int client, dead;
+
+	(void)state;
+	kit.sandbox.unheard_ms = 200;
+	ask(API);
+	cut_the_wire(origin);
+	dead = origin;
+	origin = -1;
+	client = kit_explicit();
+	kit_request(client, "http://" API "/", API);
+	/* Dialled anew, of itself. */
+	answer_on(client);
+	kit_expect_record(2, RECORD_FLOW_CLOSE, RECORD_ALLOW,
+			  REASON_ORIGIN_CLOSED, API);
+	close(client);
+	close(dead);
+}
+
+/* What must not be sent twice is not. */
+static void a_post_into_a_dead_connection_is_504_TUN_22(void **state)
+{
+	int client = kit_explicit();
+
+	(void)state;
+	kit.sandbox.unheard_ms = 200;
+	kit_request(client, "http://" API "/", API);
+	answer_on(client);
+	cut_the_wire(origin);
+	lab_send(BASE, client, STR("POST http://" API "/ HTTP/1.1\r\n"
+				   "Host: " API "\r\n"
+				   "Content-Length: 2\r\n\r\nhi"));
+	kit_expect_head(client, "HTTP/1.1 504 origin_timeout\r\n");
+	assert_false(kit_was_dialled(door));
+	close(client);
+}
+
+/* It has the request, and its reasons. */
+static void one_that_is_slow_to_answer_is_waited_for_TUN_19(void **state)
+{
+	int client = kit_explicit();
+
+	(void)state;
+	kit.sandbox.unheard_ms = 40;
+	kit_request(client, "http://" API "/", API);
+	answer_on(client);
+	kit_request(client, "http://" API "/slow", API);
+	kit_expect_head(origin, "/slow");
+	clock_test_set_ms(INT64_C(24) * 3600 * 1000);
+	for (unsigned i = 0; i < 20; i++)
+		assert_int_equal(event_base_loop(BASE, EVLOOP_ONCE), 0);
+	lab_send(BASE, origin, STR(ANSWER));
+	kit_expect_head(client, "HTTP/1.1 200 OK\r\n");
+	clock_test_set_ms(-1);
+	close(client);
+}
+
 #define pool_unit(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -482,6 +551,10 @@ int main(void)
 		pool_unit(one_whose_address_is_refused_by_now_is_not_taken),
 		pool_unit(a_flow_that_is_found_has_the_time_it_had),
 		pool_unit(one_past_its_time_is_not_taken),
+		pool_unit(
+		    one_that_has_died_without_a_word_is_given_up_TUN_22),
+		pool_unit(a_post_into_a_dead_connection_is_504_TUN_22),
+		pool_unit(one_that_is_slow_to_answer_is_waited_for_TUN_19),
 	};
 
 	lab_enter();
