@@ -97,20 +97,20 @@ static void conn_check(const struct conn *c)
 	bool told = c->state == CONN_LISTEN || c->state == CONN_REFUSE;
 
 	REQUIRE(c->magic == CONN_MAGIC);
-	REQUIRE((c->app >= 0) == !over);
+	REQUIRE((c->app.fd >= 0) == !over);
 	/* Who is refused, or gone, reaches nobody and is on record. */
 	if (over || told)
-		REQUIRE(c->net < 0 && c->recorded && !c->opened && !c->dial &&
+		REQUIRE(!c->net && c->recorded && !c->opened && !c->dial &&
 			!c->relay && !c->forward);
 	/* Nobody is reached without a record of it. */
-	REQUIRE(c->net < 0 || c->opened);
+	REQUIRE(!c->net || c->opened);
 	if (c->state == CONN_RELAY)
-		REQUIRE(c->net >= 0);
+		REQUIRE(c->net);
 	else
 		REQUIRE(c->ask || over);
 	if (c->state == CONN_HEAD || c->state == CONN_SOCKS ||
 	    c->state == CONN_START)
-		REQUIRE(c->net < 0);
+		REQUIRE(!c->net);
 }
 
 void conn_set_state(struct conn *c, enum conn_state to)
@@ -131,8 +131,6 @@ void conn_quiet(struct conn *c)
 	if (!a)
 		return;
 	sched_cancel(&a->read);
-	(void)!event_del(&a->readable);
-	(void)!event_del(&a->writable);
 	(void)!event_del(&a->timer);
 }
 
@@ -164,14 +162,18 @@ void conn_read_in(struct conn *c, enum conn_state state, unsigned ms)
 	const struct timeval tv = { ms / 1000, ms % 1000 * 1000 };
 
 	conn_set_state(c, state);
-	if (event_add(&c->ask->readable, NULL) || event_add(&c->ask->timer, &tv))
+	if (half_watch(&c->app) ||
+	    event_add(&c->ask->timer, &tv)) {
 		conn_finish(c, REASON_MEMORY_EXCEEDED, true);
+		return;
+	}
+	if (c->app.readable)
+		half_kick(&c->app);
 }
 
 bool conn_send(struct conn *c, struct str s)
 {
-	return send(c->app, s.p, s.n, MSG_NOSIGNAL | MSG_DONTWAIT) ==
-	       (ssize_t)s.n;
+	return half_send(&c->app, s.p, s.n) == (ssize_t)s.n;
 }
 
 /* It has asked for more than there is memory for: a dial goes on unread. */
@@ -187,7 +189,6 @@ static void conn_on_lean(struct conn *c, enum reason why)
 		conn_finish(c, c->why, true);
 		break;
 	case CONN_DIAL:
-		(void)!event_del(&c->ask->readable);
 		break;
 	case CONN_START:
 	case CONN_HTTP:
@@ -207,10 +208,8 @@ static bool conn_fill(struct conn *c, bool *ret_end)
 						 conn_may_hold(c);
 	ssize_t n;
 
-	if (room == 0) {
-		(void)!event_del(&c->ask->readable);
+	if (room == 0)
 		return false;
-	}
 	if (why != REASON_ALLOWED) {
 		conn_on_lean(c, why);
 		return false;
@@ -219,7 +218,7 @@ static bool conn_fill(struct conn *c, bool *ret_end)
 		conn_finish(c, REASON_MEMORY_EXCEEDED, true);
 		return false;
 	}
-	n = recv(c->app, c->ask->in.p + c->ask->in.n, room, MSG_DONTWAIT);
+	n = half_recv(&c->app, c->ask->in.p + c->ask->in.n, room);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (n < 0) {
@@ -231,16 +230,8 @@ static bool conn_fill(struct conn *c, bool *ret_end)
 	return true;
 }
 
-static void conn_on_readable(struct conn *c)
+static void conn_on_bytes(struct conn *c, bool end)
 {
-	bool end;
-
-	if (c->state == CONN_REFUSE) {
-		conn_on_refuse(c, EV_READ);
-		return;
-	}
-	if (!conn_fill(c, &end))
-		return;
 	switch (c->state) {
 	case CONN_HEAD:
 		conn_on_head(c, end);
@@ -264,6 +255,28 @@ static void conn_on_readable(struct conn *c)
 	case CONN_ENDED:
 	case CONN_STATES:
 		REQUIRE(!"a state that reads");
+	}
+}
+
+static bool conn_reads(const struct conn *c)
+{
+	return BIT(c->state) & (MAY(HEAD) | MAY(SOCKS) | MAY(HELLO) |
+				MAY(DIAL) | MAY(LISTEN));
+}
+
+/* Nothing that is not taken now is reported again. */
+static void conn_on_said(struct conn *c)
+{
+	bool end = false;
+
+	if (c->state == CONN_REFUSE) {
+		conn_on_refuse(c);
+		return;
+	}
+	while (!end && conn_reads(c) && c->app.readable) {
+		if (!conn_fill(c, &end))
+			return;
+		conn_on_bytes(c, end);
 	}
 }
 
@@ -303,13 +316,11 @@ static struct conn *conn_of(void *arg)
 	return c;
 }
 
-static void readable_cb(evutil_socket_t fd UNUSED, short what UNUSED,
-			void *arg)
+static void app_said(void *arg)
 {
 	struct conn *c = conn_of(arg);
 
-	if (sched_run(&c->s->turn, &c->ask->read))
-		(void)!event_del(&c->ask->readable);
+	(void)sched_run(&c->s->turn, &c->ask->read);
 }
 
 static void read_fn(void *arg)
@@ -317,23 +328,21 @@ static void read_fn(void *arg)
 	struct conn *c = conn_of(arg);
 
 	sched_spend(&c->s->turn, SCHED_COST_CALL);
-	/* It rested while this waited. */
-	if (!event_pending(&c->ask->readable, EV_READ, NULL) &&
-	    event_add(&c->ask->readable, NULL))
-		conn_finish(c, REASON_MEMORY_EXCEEDED, true);
-	else
-		conn_on_readable(c);
-}
-
-static void writable_cb(evutil_socket_t fd UNUSED, short what UNUSED,
-			void *arg)
-{
-	conn_on_refuse(conn_of(arg), EV_WRITE);
+	conn_on_said(c);
 }
 
 static void timer_cb(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 {
 	conn_on_timeout(conn_of(arg));
+}
+
+void conn_begin_in(struct conn *c, enum conn_state state, unsigned ms)
+{
+	conn_read_in(c, state, ms);
+	if (c->state != state)
+		return;
+	c->app.readable = true;
+	conn_on_said(c);
 }
 
 /* --- beginning ------------------------------------------------------------------- */
@@ -348,11 +357,7 @@ static struct conn_ask *conn_ask_new(struct conn *c)
 	a->in = BUF_FOR(CONN_IN_MAX, &c->s->memory);
 	a->out = BUF_FOR(CONN_IN_MAX, &c->s->memory);
 	sched_work_init(&a->read, read_fn, c);
-	if (event_assign(&a->readable, base, c->app, EV_READ | EV_PERSIST,
-			 readable_cb, c) ||
-	    event_assign(&a->writable, base, c->app, EV_WRITE | EV_PERSIST,
-			 writable_cb, c) ||
-	    event_assign(&a->timer, base, -1, 0, timer_cb, c)) {
+	if (event_assign(&a->timer, base, -1, 0, timer_cb, c)) {
 		mem_free(a);
 		return NULL;
 	}
@@ -377,8 +382,7 @@ static bool conn_init(struct conn *c, struct sandbox *s, int fd,
 {
 	c->magic = CONN_MAGIC;
 	c->s = s;
-	c->app = fd;
-	c->net = -1;
+	half_init(&c->app, s->worker->halves, fd, app_said, c);
 	c->via = via;
 	c->began_ms = clock_mono_ms();
 	id_new(&c->id);
@@ -439,13 +443,8 @@ void conn_finish(struct conn *c, enum reason why, bool reset)
 	conn_release(c, why);
 	conn_record_end(c, why);
 	conn_leave(c);
-	if (reset) {
-		sock_reset(&c->net);
-		sock_reset(&c->app);
-	} else {
-		fd_closep(&c->net);
-		fd_closep(&c->app);
-	}
+	half_closep(&c->net, reset);
+	half_close(&c->app, reset);
 	conn_set_state(c, CONN_ENDED);
 	list_add(&c->s->worker->dead, &c->dead);
 	worker_reclaim(c->s->worker);

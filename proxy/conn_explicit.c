@@ -18,7 +18,7 @@ void conn_start_explicit(struct sandbox *s, int fd,
 	struct conn *c = conn_new(s, fd, src, RECORD_VIA_FORWARD);
 
 	if (c)
-		conn_read_in(c, CONN_HEAD, conn_head_ms(c));
+		conn_begin_in(c, CONN_HEAD, conn_head_ms(c));
 }
 
 /* What is wrong with a CONNECT beside its target. */

@@ -75,7 +75,7 @@ static void http_judge(void *arg, const struct forward_target *f,
 static bool net_is_alive(const struct conn *c)
 {
 	char byte;
-	ssize_t n = recv(c->net, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	ssize_t n = recv(c->net->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 
 	return n > 0 || (n < 0 && errno == EAGAIN);
 }
@@ -89,15 +89,15 @@ static void tell_way(struct conn *c)
 
 static bool take_connected(struct conn *c, const struct conn_target *t)
 {
-	if (c->net < 0)
+	if (!c->net)
 		return false;
 	if (conn_target_eq(c->target, t) && net_is_alive(c)) {
 		tell_way(c);
-		forward_dialed(c->forward, stream_plain(fd_take(&c->net)),
+		forward_dialed(c->forward, stream_plain(half_takep(&c->net)),
 			       c->began_ms);
 		return true;
 	}
-	fd_closep(&c->net);
+	half_closep(&c->net, false);
 	conn_record_end(c, REASON_ORIGIN_CLOSED);
 	return false;
 }
@@ -243,11 +243,14 @@ static void http_tunnel(void *arg, struct stream net, struct str up,
 	struct conn *c = arg;
 
 	REQUIRE(stream_is_plain(&net));	/* what a relay can move */
-	c->net = net.fd;
+	c->net = half_new(c->s->worker->halves, net.fd, half_ignore, NULL);
 	c->base_up += bytes_up;
 	c->base_down += bytes_down;
 	c->forward_over = true;
-	conn_start_relay(c, up, down);
+	if (c->net && half_watch(&c->app) == 0)
+		conn_start_relay(c, up, down);
+	else
+		conn_finish(c, REASON_MEMORY_EXCEEDED, true);
 	forward_free(c->forward);
 	c->forward = NULL;
 }
@@ -301,7 +304,7 @@ void conn_start_http(struct conn *c)
 {
 	struct forward_config config = {
 		.base = c->s->worker->base,
-		.app = stream_plain(c->app),
+		.app = stream_plain(c->app.fd),
 		.early = buf_str(&c->ask->in),
 		.policy = rules_name(c->rules),
 		.run = c->s->run,
@@ -317,6 +320,7 @@ void conn_start_http(struct conn *c)
 	http_pin(c, &config);
 	config.outlives = may_outlive(c);
 	conn_quiet(c);
+	half_rest(&c->app);
 	conn_set_state(c, CONN_HTTP);
 	if (forward_start(&config, &c->forward)) {
 		conn_finish(c, REASON_MEMORY_EXCEEDED, true);

@@ -70,7 +70,7 @@ static enum reason admit(struct conn *c)
 {
 	enum reason why;
 
-	if (fd_is_reserved(c->app))
+	if (fd_is_reserved(c->app.fd))
 		return REASON_DESCRIPTORS_EXCEEDED;
 	if (c->s->worker->draining)
 		return REASON_SHUTDOWN;
@@ -199,7 +199,7 @@ static uint64_t passed(const struct conn *c)
 	uint64_t up, down;
 
 	relay_bytes(c->relay, &up, &down);
-	return up + down + sock_acked(c->app) + sock_acked(c->net);
+	return up + down + sock_acked(c->app.fd) + sock_acked(c->net->fd);
 }
 
 static void look(struct conn *c)

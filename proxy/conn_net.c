@@ -84,7 +84,7 @@ static void on_dialed(void *arg, const struct dial_result *r)
 	} else if (r->reason != REASON_ALLOWED) {
 		conn_refuse(c, r->reason);
 	} else {
-		c->net = r->fd;
+		c->net = r->half;
 		why = conn_judge_dialed(c);
 		if (why == REASON_ALLOWED)
 			on_connected(c);
@@ -104,11 +104,13 @@ int conn_dial_target(struct conn *c)
 	bool pinned = conn_names_hold(c, &wish);
 	const struct dial_config config = {
 		.base = w->base,
+		.halves = w->halves,
 		.resolver = w->resolver,
 		.rules = c->rules,
 		.parents = w->parents,
 		.source = w->source,
 		.marks = w->marks,
+		.watched = c->state != CONN_HTTP,
 		.http = c->state == CONN_HTTP || c->speech == SPEECH_HTTP,
 		.hosts = &w->hosts,
 		.doors = w->doors,
@@ -144,9 +146,8 @@ void conn_on_dial_read(struct conn *c, bool end)
 	if (!end)
 		return;
 	if (c->speech == SPEECH_OPAQUE && c->via == RECORD_VIA_TRANSPARENT)
-		(void)!event_del(&c->ask->readable);
-	else
-		conn_finish(c, REASON_CLIENT_CLOSED, false);
+		return;
+	conn_finish(c, REASON_CLIENT_CLOSED, false);
 }
 
 void conn_dial(struct conn *c)
@@ -154,7 +155,7 @@ void conn_dial(struct conn *c)
 	/* Whoever was read goes on to be. */
 	(void)!event_del(&c->ask->timer);
 	conn_set_state(c, CONN_DIAL);
-	if (event_add(&c->ask->readable, NULL) || conn_dial_target(c))
+	if (half_watch(&c->app) || conn_dial_target(c))
 		conn_refuse(c, REASON_MEMORY_EXCEEDED);
 }
 
@@ -182,7 +183,7 @@ void conn_start_relay(struct conn *c, struct str up, struct str down)
 	const struct relay_config config = {
 		.base = c->s->worker->base,
 		.pool = c->s->worker->relay,
-		.app = c->app,
+		.app = &c->app,
 		.net = c->net,
 		.account = &c->account,
 		.turn = &c->s->turn,
@@ -204,8 +205,6 @@ void conn_start_relay(struct conn *c, struct str up, struct str down)
 		conn_finish(c, REASON_MEMORY_EXCEEDED, true);
 		return;
 	}
-	/* Behind the relay's own interest in app, so that the kernel's set stays
-	 * as it is. */
 	conn_settle_down(c);
 	worker_keep(c->s->worker);
 	conn_watch_relay(c);
@@ -215,7 +214,7 @@ static void keep(struct conn *c)
 {
 	if (c->state != CONN_RELAY || c->kept)
 		return;
-	sock_keep_alive(c->net);
+	sock_keep_alive(c->net->fd);
 	c->kept = true;
 }
 

@@ -35,6 +35,7 @@
 #include "proxy/client_table.h"
 #include "proxy/conn.h"
 #include "proxy/dial.h"
+#include "proxy/half.h"
 #include "proxy/quota.h"
 #include "proxy/sandbox.h"
 #include "proxy/sched.h"
@@ -137,7 +138,7 @@ struct conn_ask {
 	size_t need;			/* of @in, for the next hello record */
 	size_t drained;
 	struct conn_socks socks;
-	struct event readable, writable, timer;
+	struct event timer;
 	struct sched_work read;		/* when it is the sandbox's turn */
 };
 
@@ -148,7 +149,7 @@ struct conn {
 	struct list dead;		/* worker.dead, once ended */
 	struct sandbox *s;
 	struct ruleset *rules;		/* one reference: answers borrow from it */
-	int app, net;			/* -1: none */
+	struct half app, *net;		/* @net NULL: none */
 	enum record_via via;
 	struct ip_endpoint src;
 	struct ip_endpoint asked;	/* transparent; else family IP_NONE */
@@ -205,6 +206,8 @@ NODISCARD bool conn_send(struct conn *c, struct str s);
 /* Enter a state that reads bytes of app's into @in, for at most @ms; what is
  * there already is looked at by the caller. */
 void conn_read_in(struct conn *c, enum conn_state state, unsigned ms);
+/* The same for one that was just accepted: its first bytes are often there. */
+void conn_begin_in(struct conn *c, enum conn_state state, unsigned ms);
 /* Events of app's stop; for those who hand app on. */
 void conn_quiet(struct conn *c);
 void conn_set_state(struct conn *c, enum conn_state to);
@@ -323,7 +326,7 @@ void conn_pool_rejudge(struct sandbox *s, enum reason why,
 
 /* The flow is not to be: record it and tell the client. */
 void conn_refuse(struct conn *c, enum reason why);	/* conn_refuse.c */
-void conn_on_refuse(struct conn *c, short what);
+void conn_on_refuse(struct conn *c);
 
 /* The flow begins, for its budgets too; or why not. */
 enum reason conn_record_open(struct conn *c,		/* conn_record.c */

@@ -103,8 +103,7 @@ static void out_flush(struct conn *c)
 	ssize_t n = 0;
 
 	while (c->ask->out.n) {
-		n = send(c->app, c->ask->out.p, c->ask->out.n,
-			 MSG_NOSIGNAL | MSG_DONTWAIT);
+		n = half_send(&c->app, c->ask->out.p, c->ask->out.n);
 		if (n < 0)
 			break;
 		buf_consume(&c->ask->out, (size_t)n);
@@ -113,41 +112,36 @@ static void out_flush(struct conn *c)
 		conn_finish(c, c->why, true);
 		return;
 	}
-	if (c->ask->out.n) {
-		(void)!event_add(&c->ask->writable, NULL);
-		return;
-	}
-	(void)!event_del(&c->ask->writable);
-	if (shutdown(c->app, SHUT_WR) == -1)
+	if (c->ask->out.n == 0 && shutdown(c->app.fd, SHUT_WR) == -1)
 		conn_finish(c, c->why, true);
 }
 
-static void drain(struct conn *c)
+/* Return: is there more of it to come? */
+static bool drain(struct conn *c)
 {
 	char *scratch = relay_pool_scratch(c->s->worker->relay);
-	ssize_t n = recv(c->app, scratch, RELAY_CHUNK, MSG_DONTWAIT);
+	ssize_t n = half_recv(&c->app, scratch, RELAY_CHUNK);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
+		return false;
 	if (n > 0) {
 		c->ask->drained += (size_t)n;
 		if (c->ask->drained <= CONN_DRAIN_MAX)
-			return;
+			return true;
 	}
 	/* A client that stopped sending may still be reading our answer. */
-	if (n == 0 && c->ask->out.n) {
-		(void)!event_del(&c->ask->readable);
-		return;
-	}
+	if (n == 0 && c->ask->out.n)
+		return false;
 	conn_finish(c, c->why, n < 0);
+	return false;
 }
 
-void conn_on_refuse(struct conn *c, short what)
+void conn_on_refuse(struct conn *c)
 {
-	if (what & EV_WRITE)
+	if (c->ask->out.n && c->app.writable)
 		out_flush(c);
-	else
-		drain(c);
+	while (c->state == CONN_REFUSE && c->app.readable && drain(c))
+		;
 }
 
 static void tell_or_wait(struct conn *c)
@@ -175,7 +169,7 @@ void conn_refuse(struct conn *c, enum reason why)
 {
 	c->why = why;
 	conn_record_end(c, why);
-	sock_reset(&c->net);
+	half_closep(&c->net, true);
 	tell_or_wait(c);
 }
 

@@ -203,9 +203,9 @@ static void rejudge_http_flow(struct conn *c, enum reason why)
 	}
 	if (judge_http(c, known_addr(c)) == REASON_ALLOWED)
 		return;
-	if (c->net >= 0) {
+	if (c->net) {
 		/* Dialled for a tunnel, and no request has come yet. */
-		sock_reset(&c->net);
+		half_closep(&c->net, true);
 		conn_record_end(c, why);
 	} else {
 		forward_revoke(c->forward, why);

@@ -31,7 +31,7 @@ void conn_start_socks(struct sandbox *s, int fd,
 	struct conn *c = conn_new(s, fd, src, RECORD_VIA_SOCKS);
 
 	if (c)
-		conn_read_in(c, CONN_SOCKS, conn_head_ms(c));
+		conn_begin_in(c, CONN_SOCKS, conn_head_ms(c));
 }
 
 bool conn_socks_begins(struct conn *c)

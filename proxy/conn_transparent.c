@@ -160,7 +160,7 @@ void conn_start_transparent(struct sandbox *s, int fd,
 
 	if (!c)
 		return;
-	if (sock_local(c->app, &c->asked)) {
+	if (sock_local(c->app.fd, &c->asked)) {
 		conn_refuse(c, REASON_INTERNAL_ERROR);
 		return;
 	}

@@ -69,14 +69,14 @@ static void limits_fill(struct dial_limits *l)
 
 static bool attempt_is_open(const struct dial_attempt *a)
 {
-	return a->fd >= 0 || a->via || a->wait.queue;
+	return a->half || a->via || a->wait.queue;
 }
 
 static void attempt_close(struct dial_attempt *a)
 {
-	if (a->fd >= 0)
-		(void)!event_del(&a->ev);
-	fd_closep(&a->fd);
+	if (a->half)
+		(void)!event_del(&a->timeout);
+	half_closep(&a->half, false);
 	marks_cancel(&a->wait);
 	parent_dial_cancel(a->via);
 	a->via = NULL;
@@ -139,11 +139,9 @@ static const struct ip_addr *queue_take(struct dial *d)
 	return &d->queue[f].addr[d->queue[f].next++];
 }
 
-/* Takes @fd. */
-static void dial_connected(struct dial *d, const struct dial_attempt *a,
-			   int fd)
+/* With the socket in the result. */
+static void dial_connected(struct dial *d, const struct dial_attempt *a)
 {
-	d->result.fd = fd;
 	d->result.dst.addr = a->addr;
 	d->result.way = a->way;
 	dial_finish(d, REASON_ALLOWED);
@@ -161,25 +159,54 @@ static void attempt_over(struct dial_attempt *a, enum reason why,
 
 static void dial_next(struct dial *d);
 
-static void attempt_cb(evutil_socket_t fd, short what, void *arg)
+/* -EINPROGRESS: nothing is decided yet. */
+static int attempt_error(const struct half *h)
 {
-	struct dial_attempt *a = arg;
-	struct dial *d = a->dial;
 	int err = 0;
 	socklen_t n = sizeof(err);
 
-	REQUIRE(d->magic == DIAL_MAGIC);
-	if (what & EV_TIMEOUT)
-		err = ETIMEDOUT;
-	else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &n) == -1)
-		err = errno;
-	if (err == 0) {
-		(void)!event_del(&a->ev);
-		dial_connected(d, a, fd_take(&a->fd));
-		return;
-	}
+	if (!h->failed)
+		return h->writable ? 0 : -EINPROGRESS;
+	return getsockopt(h->fd, SOL_SOCKET, SO_ERROR, &err, &n) == -1 ?
+		       -errno : -err;
+}
+
+static void attempt_failed(struct dial_attempt *a, int err)
+{
+	struct dial *d = a->dial;
+
 	attempt_over(a, sock_connect_reason(err), 0);
 	dial_next(d);
+}
+
+static void attempt_timeout_cb(evutil_socket_t fd UNUSED, short what UNUSED,
+			       void *arg)
+{
+	struct dial_attempt *a = arg;
+
+	REQUIRE(a->dial->magic == DIAL_MAGIC);
+	attempt_failed(a, ETIMEDOUT);
+}
+
+static void attempt_said(void *arg)
+{
+	struct dial_attempt *a = arg;
+	struct dial *d = a->dial;
+	int err;
+
+	REQUIRE(d->magic == DIAL_MAGIC);
+	err = attempt_error(a->half);
+	if (err == -EINPROGRESS)
+		return;
+	if (err == 0) {
+		(void)!event_del(&a->timeout);
+		a->half->fn = half_ignore;
+		d->result.half = a->half;
+		a->half = NULL;
+		dial_connected(d, a);
+		return;
+	}
+	attempt_failed(a, -err);
 }
 
 static void on_parent(void *arg, const struct parent_dial_result *r)
@@ -190,7 +217,8 @@ static void on_parent(void *arg, const struct parent_dial_result *r)
 	REQUIRE(d->magic == DIAL_MAGIC);
 	a->via = NULL;
 	if (r->reason == REASON_ALLOWED) {
-		dial_connected(d, a, r->fd);
+		d->result.fd = r->fd;
+		dial_connected(d, a);
 		return;
 	}
 	attempt_over(a, r->reason, r->status);
@@ -236,11 +264,13 @@ static int attempt_connect(struct dial_attempt *a, int fd)
 	    errno != EINPROGRESS)
 		return errno;
 	/* One that connected at once is writable at once. */
-	if (event_assign(&a->ev, c->base, fd, EV_WRITE, attempt_cb, a) ||
-	    arm(&a->ev, c->limits.connect_ms))
-		return ENOMEM;
-	a->fd = fd_take(&own);
-	return 0;
+	a->half = half_new(c->halves, fd_take(&own), attempt_said, a);
+	if (a->half && !event_assign(&a->timeout, c->base, -1, 0,
+				     attempt_timeout_cb, a) &&
+	    !arm(&a->timeout, c->limits.connect_ms))
+		return 0;
+	half_closep(&a->half, false);
+	return ENOMEM;
 }
 
 /* As attempt_start(), with @fd_or_err as its socket. */
@@ -300,7 +330,7 @@ static enum reason attempt_start(struct dial *d, const struct ip_addr *addr,
 	struct dial_attempt *a = &d->attempt[d->nattempts];
 	enum reason why;
 
-	*a = (struct dial_attempt){ .dial = d, .fd = -1, .way = *way };
+	*a = (struct dial_attempt){ .dial = d, .way = *way };
 	if (addr)
 		a->addr = *addr;
 	a->way.bare = way->parent && way->parent->absolute && d->c.http;
@@ -397,7 +427,7 @@ static void dial_out_of_time(struct dial *d)
 	for (i = 0; i < d->nattempts; i++) {
 		if (d->attempt[i].via)
 			dial_why_failed(d, REASON_PARENT_TIMEOUT, 0);
-		else if (d->attempt[i].fd >= 0)
+		else if (d->attempt[i].half)
 			dial_why_failed(d, REASON_CONNECT_TIMEOUT, 0);
 		else if (d->attempt[i].wait.queue)
 			dial_why_failed(d, REASON_INTERNAL_ERROR, 0);
@@ -408,6 +438,21 @@ static void dial_out_of_time(struct dial *d)
 		d->queue[V4].reason = REASON_DNS_TIMEOUT;
 	else if (!d->queue[V6].over)
 		d->queue[V6].reason = REASON_DNS_TIMEOUT;
+}
+
+/* In the form that was asked for. */
+static void result_form(struct dial *d)
+{
+	struct dial_result *r = &d->result;
+
+	if (!d->c.watched && r->half)
+		r->fd = half_takep(&r->half);
+	if (!d->c.watched || r->fd < 0)
+		return;
+	r->half = half_new(d->c.halves, fd_take(&r->fd), half_ignore,
+			   NULL);
+	if (!r->half)
+		r->reason = REASON_MEMORY_EXCEEDED;
 }
 
 static void deadline_cb(evutil_socket_t fd UNUSED, short what UNUSED,
@@ -423,8 +468,10 @@ static void deadline_cb(evutil_socket_t fd UNUSED, short what UNUSED,
 		dial_out_of_time(d);
 		dial_fail(d);
 	}
+	result_form(d);
 	result = d->result;
 	d->result.fd = -1;
+	d->result.half = NULL;
 	dial_cancel(d);
 	fn(fn_arg, &result);
 }
@@ -616,11 +663,12 @@ static void dial_rejudge_result(struct dial *d)
 	bool passes;
 
 	d->result.rule = NULL;
-	if (d->result.fd < 0)
+	if (d->result.fd < 0 && !d->result.half)
 		return;
 	passes = dial_way_of(d, addr, &answer, &way);
 	if (passes && way.parent == d->result.way.parent)
 		return;
+	half_closep(&d->result.half, false);
 	fd_closep(&d->result.fd);
 	d->result.reason = passes ? REASON_POLICY_RELOAD : answer.reason;
 	d->result.rule = answer.rule;
@@ -673,6 +721,7 @@ void dial_cancel(struct dial *d)
 	REQUIRE(d->magic == DIAL_MAGIC);
 	dial_release(d);
 	(void)!event_del(&d->deadline);
+	half_closep(&d->result.half, false);
 	fd_closep(&d->result.fd);
 	d->magic = 0;
 	mem_free(d);

@@ -20,6 +20,8 @@
 #include "rules/rules.h"
 
 struct event_base;
+struct half;
+struct half_loop;
 struct marks;
 struct own_doors;
 struct parent;
@@ -58,7 +60,9 @@ typedef enum reason dial_permit_fn(void *arg, const struct ip_endpoint *dst,
 
 struct dial_result {
 	enum reason reason;	/* ALLOWED: connected */
-	int fd;			/* the callee's now; -1 otherwise */
+	int fd;			/* the callee's now; -1 otherwise, and where
+				 * dial_config.watched asked for @half */
+	struct half *half;	/* the same then, nobody hears of it yet */
 	/* Connected; else the last one tried; else one that was refused by the
 	 * rules; else family IP_NONE. */
 	struct ip_endpoint dst;
@@ -86,6 +90,7 @@ enum dial_use {
 
 struct dial_config {
 	struct event_base *base;
+	struct half_loop *halves;		/* on that base */
 	struct resolver *resolver;
 	const struct ruleset *rules;		/* borrowed while it lasts; NULL:
 						 * of a parent, nothing is judged */
@@ -103,6 +108,7 @@ struct dial_config {
 	bool v4_only;		/* the name's other addresses are not asked for */
 	uint16_t port;
 	bool http;		/* plain HTTP is to be spoken, request by request */
+	bool watched;		/* the result is to be a half */
 	struct dial_limits limits;
 	dial_permit_fn *permit;
 	dial_fn *fn;

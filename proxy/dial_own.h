@@ -12,6 +12,7 @@
 #include <event2/event_struct.h>
 
 #include "proxy/dial.h"
+#include "proxy/half.h"
 #include "proxy/marks.h"
 #include "rules/host_name.h"
 
@@ -29,13 +30,13 @@ struct dial_queue {
 
 struct dial_attempt {
 	struct dial *dial;
-	int fd;			/* -1: free, over, waits for a socket, or the
+	struct half *half;	/* NULL: free, over, waits for a socket, or the
 				 * parent's to connect */
 	struct marks_wait wait;	/* for a marked socket */
 	struct parent_dial *via;	/* under way there; or NULL */
 	struct dial_way way;
 	struct ip_addr addr;	/* IP_NONE: by name */
-	struct event ev;
+	struct event timeout;	/* of @half's connect */
 };
 
 struct dial {

@@ -18,6 +18,7 @@ noinst_LIBRARIES += %D%/libproxy.a
 	%D%/own_doors.c %D%/own_doors.h \
 	%D%/quota.c %D%/quota.h \
 	%D%/sched.c %D%/sched.h \
+	%D%/half.c %D%/half.h \
 	%D%/relay.c %D%/relay.h %D%/relay_chunk.c %D%/relay_own.h %D%/relay_pool.c \
 	%D%/relay_pool.h \
 	%D%/sock.c %D%/sock.h %D%/sock_still.c %D%/sock_still.h

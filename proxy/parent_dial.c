@@ -245,6 +245,7 @@ static int reach(struct parent_dial *p)
 	config.use = DIAL_ADDR_IF_ITS_OWN;
 	config.prefer = IP_NONE;
 	config.v4_only = false;
+	config.watched = false;
 	config.parents = NULL;
 	config.permit = NULL;
 	config.fn = on_connected;

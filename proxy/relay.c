@@ -10,12 +10,13 @@
  * not taken yet stands in a store (copied bytes) or in a pipe, and until that is
  * gone its source is not looked at, so the sender feels the slow reader through
  * TCP's own window and we hold at most one chunk (at the start, the early
- * bytes).  Interest in events is exactly what can make progress:
+ * bytes).  A direction is moved when that can make progress:
  *
  *	source readable		while the direction is open and holds nothing
  *	sink writable		while it holds something
  *
- * Nothing is polled, and level-triggered readiness never spins.  What stands
+ * What the kernel said last of either is kept by half.c, and nothing changes in
+ * what it watches.  What stands
  * still is charged to the sandbox, with what the kernel may hold of it
  * (sock_still.h), and where much is held already there are small reads only.
  *
@@ -36,9 +37,6 @@
  * timer lets it go, and early bytes of app's that the rate has no room for are not
  * sent.  A budget that is used up ends the relay when one byte more is there to be
  * read; a FIN may still pass.
- *
- * A half whose FIN was passed on may have no event of interest left.  Whether
- * its kernel is still there is found by keepalive, and seen by a slow timer.
  */
 #include "proxy/relay_own.h"
 
@@ -59,7 +57,7 @@
 /* The peer of @side answers no more: nothing can be sent to it. */
 static void half_gone(struct relay *r, enum relay_side side)
 {
-	r->half[side].reset = true;
+	r->reset[side] = true;
 	relay_drop(r, other(side));
 }
 
@@ -74,7 +72,7 @@ static void dir_close(struct relay *r, enum relay_side side)
 	/* The other one is over: closing the sockets will say it. */
 	if (r->dir[other(side)].done)
 		return;
-	if (shutdown(r->half[other(side)].fd, SHUT_WR) == -1)
+	if (shutdown(r->half[other(side)]->fd, SHUT_WR) == -1)
 		half_gone(r, other(side));
 }
 
@@ -90,81 +88,26 @@ static enum reason half_reset_reason(const struct relay *r,
 
 static enum reason end_reason(const struct relay *r)
 {
-	if (r->half[APP].reset)
+	if (r->reset[APP])
 		return half_reset_reason(r, APP);
-	if (r->half[NET].reset)
+	if (r->reset[NET])
 		return half_reset_reason(r, NET);
 	return r->closed;
 }
 
-static void app_writable_cb(evutil_socket_t fd, short what, void *arg);
-static void net_writable_cb(evutil_socket_t fd, short what, void *arg);
 static void hold_cb(evutil_socket_t fd, short what, void *arg);
-static void check_cb(evutil_socket_t fd, short what, void *arg);
-
-/* Return: false when there is no memory to watch the descriptor. */
-static bool interest(struct event *ev, bool want, bool *is)
-{
-	if (want == *is)
-		return true;
-	*is = want;
-	if (want)
-		return event_add(ev, NULL) == 0;
-	(void)!event_del(ev);
-	return true;
-}
-
-static bool want_read(struct relay_half *h, bool want)
-{
-	return interest(&h->rd, want, &h->reading);
-}
-
-static bool want_write(struct relay *r, enum relay_side side, bool want)
-{
-	static const event_callback_fn fn[RELAY_SIDES] = {
-		[APP] = app_writable_cb, [NET] = net_writable_cb,
-	};
-	struct relay_half *h = &r->half[side];
-
-	if (want == h->writing)
-		return true;
-	if (!h->wr)
-		h->wr = event_new(r->base, h->fd, EV_WRITE | EV_PERSIST,
-				  fn[side], r);
-	return h->wr && interest(h->wr, want, &h->writing);
-}
-
-/* Return: false when there is no memory for it. */
-static bool timer_start(struct relay *r, struct event **ev, short kind,
-			event_callback_fn fn, const struct timeval *tv)
-{
-	if (!*ev)
-		*ev = event_new(r->base, -1, kind, fn, r);
-	return *ev && event_add(*ev, tv) == 0;
-}
-
-static void timer_stop(struct event *ev)
-{
-	if (ev)
-		(void)!event_del(ev);
-}
 
 static void relay_stop(struct relay *r)
 {
-	enum relay_side side;
-
-	for (side = APP; side < RELAY_SIDES; side++) {
-		(void)!want_read(&r->half[side], false);
-		(void)!want_write(r, side, false);
-	}
 	sched_cancel(&r->work[APP]);
 	sched_cancel(&r->work[NET]);
-	timer_stop(r->check);
-	timer_stop(r->hold);
+	if (r->hold)
+		(void)!event_del(r->hold);
 	r->holding = false;
 }
 
-/* Let go of what is held when its rate has room again. */
+/* Let go of what is held when its rate has room again.  Return: false when there
+ * is no memory for that. */
 static bool relay_hold(struct relay *r)
 {
 	unsigned ms = UINT_MAX;
@@ -178,9 +121,11 @@ static bool relay_hold(struct relay *r)
 	}
 	if (ms == UINT_MAX || r->holding)
 		return true;
+	if (!r->hold)
+		r->hold = event_new(r->base, -1, 0, hold_cb, r);
 	r->holding = true;
 	tv = (struct timeval){ ms / 1000, ms % 1000 * 1000 };
-	return timer_start(r, &r->hold, 0, hold_cb, &tv);
+	return r->hold && event_add(r->hold, &tv) == 0;
 }
 
 /* Of a direction that stands still, what the kernels hold of it. */
@@ -190,62 +135,43 @@ static void note_still(struct relay *r, enum relay_side side, bool stands)
 
 	if (s)
 		sock_still_set(&s->still, r->memory, stands,
-			       (struct sock_way){ r->half[side].fd,
-						  r->half[other(side)].fd,
+			       (struct sock_way){ r->half[side]->fd,
+						  r->half[other(side)]->fd,
 						  s->pipe.size,
 						  r->dir[side].moved });
 }
 
-static bool relay_update(struct relay *r)
+static bool stands(const struct relay_dir *d)
 {
-	const struct timeval period = { .tv_sec = RELAY_CHECK_S };
-	enum relay_side side;
-	bool watched = relay_hold(r);
-
-	for (side = APP; side < RELAY_SIDES; side++) {
-		const struct relay_dir *out = &r->dir[side];
-		const struct relay_dir *in = &r->dir[other(side)];
-		bool stands = !in->done && dir_holds(in);
-
-		if (!want_read(&r->half[side], !out->done && !out->eof &&
-			       !out->held && !dir_holds(out) &&
-			       !sched_waits(&r->work[side])) ||
-		    !want_write(r, side, stands && !in->held &&
-				!sched_waits(&r->work[other(side)])))
-			watched = false;
-		note_still(r, other(side), stands);
-	}
-	if (!r->checking && (r->dir[APP].done || r->dir[NET].done)) {
-		r->checking = true;
-		if (!timer_start(r, &r->check, EV_PERSIST, check_cb, &period))
-			watched = false;
-	}
-	return watched;
+	return !d->done && dir_holds(d);
 }
 
-/* The last thing that a callback does: @r may be freed by it. */
-static void relay_settle(struct relay *r, enum reason fault)
+/* May be the last thing that a callback does: then @r may be gone, and it says
+ * false. */
+static bool relay_settle(struct relay *r, enum reason fault)
 {
 	dir_close(r, APP);
 	dir_close(r, NET);
 	if (fault == REASON_ALLOWED &&
 	    !(r->dir[APP].done && r->dir[NET].done)) {
-		if (relay_update(r))
-			return;
+		note_still(r, APP, stands(&r->dir[APP]));
+		note_still(r, NET, stands(&r->dir[NET]));
+		if (relay_hold(r))
+			return true;
 		fault = REASON_MEMORY_EXCEEDED;
 	}
 	relay_stop(r);
 	r->fn(r->arg, fault != REASON_ALLOWED ? fault : end_reason(r));
+	return false;
 }
 
-static void relay_pump(struct relay *r, enum relay_side side)
+/* As relay_settle(). */
+static bool relay_pump(struct relay *r, enum relay_side side)
 {
 	enum reason fault = REASON_ALLOWED;
 
-	if (r->dir[side].done) {
-		relay_settle(r, fault);
-		return;
-	}
+	if (r->dir[side].done)
+		return relay_settle(r, fault);
 	switch (relay_move(r, side)) {
 	case STEP_SOURCE_GONE:
 		half_gone(r, side);
@@ -254,10 +180,8 @@ static void relay_pump(struct relay *r, enum relay_side side)
 	case STEP_SINK_GONE:
 		half_gone(r, other(side));
 		/* What it had sent before it went is delivered first. */
-		if (!r->dir[other(side)].done) {
-			relay_pump(r, other(side));
-			return;
-		}
+		if (!r->dir[other(side)].done)
+			return relay_pump(r, other(side));
 		break;
 	case STEP_NO_MEMORY:
 		fault = REASON_MEMORY_EXCEEDED;
@@ -265,16 +189,38 @@ static void relay_pump(struct relay *r, enum relay_side side)
 	case STEP_OVER:
 		fault = r->over;
 		break;
-	case STEP_HELD:
 	case STEP_MORE:
+		sched_again(r->turn, &r->work[side]);
+		break;
+	case STEP_HELD:
 	case STEP_IDLE:
 	case STEP_BLOCKED:
 		break;
 	}
-	relay_settle(r, fault);
+	return relay_settle(r, fault);
 }
 
 /* --- events -------------------------------------------------------------------- */
+
+static bool is_ready(const struct relay *r, enum relay_side side)
+{
+	const struct relay_dir *d = &r->dir[side];
+
+	if (d->done || d->held || sched_waits(&r->work[side]))
+		return false;
+	return dir_holds(d) ? r->half[other(side)]->writable :
+			      !d->eof && r->half[side]->readable;
+}
+
+/* Move what can be moved, when it is the sandbox's turn.  What is done at once
+ * ends here again, for the other direction. */
+static void relay_go(struct relay *r)
+{
+	if (is_ready(r, APP) && !sched_run(r->turn, &r->work[APP]))
+		return;
+	if (is_ready(r, NET))
+		(void)sched_run(r->turn, &r->work[NET]);
+}
 
 static struct relay *relay_of(void *arg)
 {
@@ -286,83 +232,66 @@ static struct relay *relay_of(void *arg)
 
 static void pump_app(void *arg)
 {
-	relay_pump(relay_of(arg), APP);
+	if (relay_pump(relay_of(arg), APP))
+		relay_go(arg);
 }
 
 static void pump_net(void *arg)
 {
-	relay_pump(relay_of(arg), NET);
+	if (relay_pump(relay_of(arg), NET))
+		relay_go(arg);
 }
 
-/* When it is the sandbox's turn; until then its event rests, which
- * relay_update() wakes.  A sink that takes bytes again moves the direction that
- * comes from beyond. */
-static void relay_due(struct relay *r, enum relay_side side, bool readable)
+/* Something was said of a half that has nothing more to say, nor is anything
+ * about to be told it: that it has gone altogether? */
+static bool has_gone(const struct relay *r, enum relay_side side)
 {
-	if (!sched_run(r->turn, &r->work[readable ? side : other(side)]))
-		return;
-	if (readable)
-		(void)!want_read(&r->half[side], false);
-	else
-		(void)!want_write(r, side, false);
+	const struct relay_dir *out = &r->dir[side];
+
+	return r->half[side]->failed && (out->eof || out->done) &&
+	       !stands(&r->dir[other(side)]) &&
+	       sock_is_dead(r->half[side]->fd);
 }
 
-static void app_readable_cb(evutil_socket_t fd UNUSED, short what UNUSED,
-			    void *arg)
+static void relay_said(struct relay *r, enum relay_side side)
 {
-	relay_due(relay_of(arg), APP, true);
-}
-
-static void net_readable_cb(evutil_socket_t fd UNUSED, short what UNUSED,
-			    void *arg)
-{
-	relay_due(relay_of(arg), NET, true);
-}
-
-static void app_writable_cb(evutil_socket_t fd UNUSED, short what UNUSED,
-			    void *arg)
-{
-	relay_due(relay_of(arg), APP, false);
-}
-
-static void net_writable_cb(evutil_socket_t fd UNUSED, short what UNUSED,
-			    void *arg)
-{
-	relay_due(relay_of(arg), NET, false);
-}
-
-static void check_cb(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
-{
-	struct relay *r = relay_of(arg);
-	enum relay_side side;
-
-	for (side = APP; side < RELAY_SIDES; side++) {
-		const struct relay_half *h = &r->half[side];
-
-		if (h->reading || h->writing || sched_waits(&r->work[APP]) ||
-		    sched_waits(&r->work[NET]) || !sock_is_dead(h->fd))
-			continue;
+	if (has_gone(r, side)) {
 		half_gone(r, side);
 		relay_drop(r, side);
+		if (!relay_settle(r, REASON_ALLOWED))
+			return;
 	}
-	relay_settle(r, REASON_ALLOWED);
+	relay_go(r);
+}
+
+static void app_said(void *arg)
+{
+	relay_said(relay_of(arg), APP);
+}
+
+static void net_said(void *arg)
+{
+	relay_said(relay_of(arg), NET);
 }
 
 static void hold_cb(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 {
 	struct relay *r = relay_of(arg);
-	bool up = r->dir[APP].held, down = r->dir[NET].held;
 
 	r->holding = false;
 	r->dir[APP].held = r->dir[NET].held = false;
-	/* A pump may be the last thing; what else was held is looked at then,
-	 * since its source is readable. */
-	if (up)
-		relay_due(r, APP, true);
-	else if (down)
-		relay_due(r, NET, true);
-	else
-		relay_settle(r, REASON_ALLOWED);
+	relay_go(r);
+}
+
+/* What was said before is looked at from the loop. */
+static void take_half(struct relay *r, enum relay_side side, half_fn *fn)
+{
+	struct half *h = r->half[side];
+
+	h->fn = fn;
+	h->arg = r;
+	if (h->readable || stands(&r->dir[other(side)]))
+		half_kick(h);
 }
 
 int relay_start(const struct relay_config *config, struct relay **ret)
@@ -383,43 +312,31 @@ int relay_start(const struct relay_config *config, struct relay **ret)
 	r->account = config->account;
 	r->turn = config->turn;
 	r->memory = config->memory;
-	r->half[APP].fd = config->app;
-	r->half[NET].fd = config->net;
+	r->half[APP] = config->app;
+	r->half[NET] = config->net;
 	sched_work_init(&r->work[APP], pump_app, r);
 	sched_work_init(&r->work[NET], pump_net, r);
-	if (event_assign(&r->half[APP].rd, r->base, config->app,
-			 EV_READ | EV_PERSIST, app_readable_cb, r) ||
-	    event_assign(&r->half[NET].rd, r->base, config->net,
-			 EV_READ | EV_PERSIST, net_readable_cb, r)) {
-		mem_free(r);
-		return -EINVAL;
-	}
 	r->said = config->down.n;
 	err = relay_early(r, APP, config->up);
 	err_net = relay_early(r, NET, config->down);
-	if (err || err_net || !relay_update(r)) {
+	if (err || err_net || !relay_hold(r)) {
 		relay_free(r);
 		return -ENOMEM;
 	}
+	take_half(r, APP, app_said);
+	take_half(r, NET, net_said);
 	*ret = r;
 	return 0;
 }
 
 void relay_free(struct relay *r)
 {
-	enum relay_side side;
-
 	if (!r)
 		return;
 	REQUIRE(r->magic == RELAY_MAGIC);
 	relay_stop(r);
-	for (side = APP; side < RELAY_SIDES; side++) {
-		relay_drop(r, side);
-		if (r->half[side].wr)
-			event_free(r->half[side].wr);
-	}
-	if (r->check)
-		event_free(r->check);
+	relay_drop(r, APP);
+	relay_drop(r, NET);
 	if (r->hold)
 		event_free(r->hold);
 	r->magic = 0;

@@ -13,6 +13,7 @@
 #include "base/str.h"
 
 struct event_base;
+struct half;
 struct mem_account;
 struct quota_flow;
 struct sched_queue;
@@ -28,8 +29,6 @@ struct sched_queue;
 #define RELAY_TURN		(512u << 10)
 /* Large chunks in a row before a direction goes through a pipe. */
 #define RELAY_BULK_AFTER	2
-/* How often a half-closed flow looks whether its silent end still lives. */
-#define RELAY_CHECK_S		60
 /* Pipes of one worker: idle ones kept, and at most in use. */
 #define RELAY_PIPES_IDLE	16
 #define RELAY_PIPES_MAX		512
@@ -66,7 +65,7 @@ typedef void relay_fn(void *arg, enum reason why);
 struct relay_config {
 	struct event_base *base;
 	struct relay_pool *pool;
-	int app, net;		/* connected, non-blocking; borrowed */
+	struct half *app, *net;	/* watched; borrowed, but who hears of them */
 	struct quota_flow *account;	/* borrowed; NULL: nothing is counted */
 	struct sched_queue *turn;	/* of the sandbox; NULL: it has no share */
 	struct mem_account *memory;	/* the same: what is held is its */
@@ -79,8 +78,8 @@ struct relay_config {
 /**
  * relay_start() - Move bytes both ways until both sides have closed
  *
- * The descriptors stay the caller's, who closes them after relay_free() and
- * touches them in no other way before.
+ * The halves stay the caller's, who closes them after relay_free() and touches
+ * them in no other way before.
  * Return: 0, -ENOMEM, or -EMSGSIZE for more than RELAY_EARLY_MAX early bytes
  */
 NODISCARD int relay_start(const struct relay_config *config,

@@ -31,6 +31,15 @@ static bool would_block(int err)
 
 /* --- what waits --------------------------------------------------------------- */
 
+/* A call that took nothing. */
+static enum step sink_said(struct half *sink, ssize_t n)
+{
+	if (n == 0 || !would_block(errno))
+		return STEP_SINK_GONE;
+	sink->writable = false;
+	return STEP_BLOCKED;
+}
+
 static enum step pump_pipe(struct relay *r, enum relay_side side)
 {
 	struct relay_dir *d = &r->dir[side];
@@ -38,11 +47,10 @@ static enum step pump_pipe(struct relay *r, enum relay_side side)
 	ssize_t n;
 
 	while (s->in_pipe) {
-		n = splice(s->pipe.rd, NULL, r->half[other(side)].fd, NULL,
+		n = splice(s->pipe.rd, NULL, r->half[other(side)]->fd, NULL,
 			   s->in_pipe, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 		if (n <= 0)
-			return n < 0 && would_block(errno) ? STEP_BLOCKED :
-							     STEP_SINK_GONE;
+			return sink_said(r->half[other(side)], n);
 		s->in_pipe -= (size_t)n;
 		d->moved += (uint64_t)n;
 		relay_pool_count(r->pool, (size_t)n);
@@ -62,11 +70,10 @@ static enum step pump_wait(struct relay *r, enum relay_side side)
 						 s->unpaced, clock_mono_ms());
 		if (s->wait.n == s->unpaced)
 			return STEP_HELD;
-		n = send(r->half[other(side)].fd, s->wait.p,
-			 s->wait.n - s->unpaced, MSG_NOSIGNAL | MSG_DONTWAIT);
+		n = half_send(r->half[other(side)], s->wait.p,
+			      s->wait.n - s->unpaced);
 		if (n < 0)
-			return would_block(errno) ? STEP_BLOCKED :
-						    STEP_SINK_GONE;
+			return sink_said(r->half[other(side)], n);
 		buf_consume(&s->wait, (size_t)n);
 		d->moved += (uint64_t)n;
 	}
@@ -113,10 +120,14 @@ static int dir_keep(struct relay *r, enum relay_side side, const char *p,
 static enum step source_ended(struct relay *r, enum relay_side side,
 			      ssize_t n)
 {
-	if (n < 0)
-		return would_block(errno) ? STEP_IDLE : STEP_SOURCE_GONE;
+	if (n < 0 && !would_block(errno))
+		return STEP_SOURCE_GONE;
+	if (n < 0) {
+		r->half[side]->readable = false;
+		return STEP_IDLE;
+	}
 	/* Behind a reset the kernel says end of file: that is no FIN. */
-	if (r->half[side].reset)
+	if (r->reset[side])
 		return STEP_SOURCE_GONE;
 	r->dir[side].eof = true;
 	if (r->closed == REASON_ALLOWED)
@@ -130,7 +141,7 @@ static enum step dir_over(struct relay *r, enum relay_side side,
 			  enum reason why)
 {
 	char byte;
-	ssize_t n = recv(r->half[side].fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	ssize_t n = recv(r->half[side]->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 
 	if (n <= 0)
 		return source_ended(r, side, n);
@@ -178,7 +189,7 @@ static enum step dir_copy(struct relay *r, enum relay_side side)
 
 	if (step != STEP_MORE)
 		return step;
-	n = recv(r->half[side].fd, scratch, room, MSG_DONTWAIT);
+	n = half_recv(r->half[side], scratch, room);
 	dir_settle(r, side, n);
 	if (n <= 0)
 		return source_ended(r, side, n);
@@ -187,8 +198,7 @@ static enum step dir_copy(struct relay *r, enum relay_side side)
 		d->bulk = true;
 		d->run = 0;
 	}
-	sent = send(r->half[other(side)].fd, scratch, (size_t)n,
-		    MSG_NOSIGNAL | MSG_DONTWAIT);
+	sent = half_send(r->half[other(side)], scratch, (size_t)n);
 	if (sent < 0) {
 		if (!would_block(errno))
 			return STEP_SINK_GONE;
@@ -200,8 +210,8 @@ static enum step dir_copy(struct relay *r, enum relay_side side)
 			return STEP_NO_MEMORY;
 		return STEP_BLOCKED;
 	}
-	/* A short read emptied the socket: no call to hear EAGAIN. */
-	return (size_t)n == room ? STEP_MORE : STEP_IDLE;
+	/* A short read has emptied the socket: no call to hear EAGAIN. */
+	return r->half[side]->readable ? STEP_MORE : STEP_IDLE;
 }
 
 /* Return: false when it has to be copied. */
@@ -229,7 +239,7 @@ static enum step dir_splice(struct relay *r, enum relay_side side)
 	step = dir_ask(r, side, d->store->pipe.size, &room);
 	if (step != STEP_MORE)
 		return step;
-	n = splice(r->half[side].fd, NULL, d->store->pipe.wr, NULL, room,
+	n = splice(r->half[side]->fd, NULL, d->store->pipe.wr, NULL, room,
 		   SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 	dir_settle(r, side, n);
 	if (n <= 0)
@@ -248,13 +258,16 @@ static enum step dir_splice(struct relay *r, enum relay_side side)
 enum step relay_move(struct relay *r, enum relay_side side)
 {
 	struct relay_dir *d = &r->dir[side];
-	uint64_t before = d->moved, until = before + RELAY_TURN;
+	/* One flow at a time keeps the caches warm. */
+	uint64_t before = d->moved,
+		 most = sched_turn(r->turn, RELAY_TURN);
 	enum step step;
 
 	if (d->store)
 		sock_still_done(&d->store->still, r->memory);
 	step = dir_flush(r, side);
-	while (step == STEP_MORE && !d->eof && d->moved < until)
+	while (step == STEP_MORE && !d->eof && d->moved - before < most &&
+	       r->half[side]->readable)
 		step = d->bulk ? dir_splice(r, side) : dir_copy(r, side);
 	d->held = step == STEP_HELD;
 	sched_spend(r->turn, SCHED_COST_CALL + (int64_t)(d->moved - before));
@@ -294,8 +307,7 @@ int relay_early(struct relay *r, enum relay_side side, struct str early)
 
 	if (early.n == 0)
 		return 0;
-	n = !at_once ? 0 : send(r->half[other(side)].fd, early.p, early.n,
-				MSG_NOSIGNAL | MSG_DONTWAIT);
+	n = at_once ? half_send(r->half[other(side)], early.p, early.n) : 0;
 	n = MAX(n, 0);
 	d->moved += (uint64_t)n;
 	if ((size_t)n == early.n)

@@ -7,12 +7,11 @@
  *
  * Thousands of tunnels are silent at any time, so what most of them never need
  * is not there before they do: a place for bytes that a reader has not taken,
- * the event that waits for it, and the timers.
+ * and a timer.
  */
 #ifndef PROXY_RELAY_OWN_H
 #define PROXY_RELAY_OWN_H
 
-#include <event2/event_struct.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,6 +20,7 @@
 #include "base/compiler.h"
 #include "base/reason.h"
 #include "base/str.h"
+#include "proxy/half.h"
 #include "proxy/quota.h"
 #include "proxy/relay.h"
 #include "proxy/relay_pool.h"
@@ -30,14 +30,6 @@
 struct mem_account;
 
 enum relay_side { APP, NET, RELAY_SIDES };
-
-struct relay_half {
-	int fd;
-	bool reset;		/* the peer is gone without a FIN, or after it */
-	bool reading, writing;	/* what the events stand at */
-	struct event rd;
-	struct event *wr;	/* NULL: it has never had to be waited for */
-};
 
 /* Bytes that were read and not taken yet, where they stand meanwhile. */
 struct relay_store {
@@ -63,7 +55,7 @@ struct relay {
 	uint32_t magic;
 	enum reason over;	/* a budget that is used up; ALLOWED: none */
 	enum reason closed;	/* by whose FIN came first; ALLOWED: none yet */
-	bool checking, holding;
+	bool holding;
 	size_t said;		/* early bytes to app */
 	struct event_base *base;
 	struct relay_pool *pool;
@@ -72,10 +64,11 @@ struct relay {
 	struct quota_flow *account;
 	struct sched_queue *turn;
 	struct mem_account *memory;
-	struct relay_half half[RELAY_SIDES];
+	struct half *half[RELAY_SIDES];
+	bool reset[RELAY_SIDES];	/* gone without a FIN, or after it */
 	struct relay_dir dir[RELAY_SIDES];
 	struct sched_work work[RELAY_SIDES];	/* to pump that direction */
-	struct event *check, *hold;	/* NULL: not needed so far */
+	struct event *hold;	/* NULL: not needed so far */
 };
 
 enum step {

@@ -166,6 +166,21 @@ bool sched_run(struct sched_queue *q, struct sched_work *w)
 	return true;
 }
 
+uint64_t sched_turn(const struct sched_queue *q, uint64_t least)
+{
+	if (!q || !q->sched)
+		return UINT64_MAX;
+	return MAX(least, q->credit > 0 ? (uint64_t)q->credit : 0);
+}
+
+void sched_again(struct sched_queue *q, struct sched_work *w)
+{
+	if (!q || !q->sched || sched_waits(w))
+		return;
+	list_add(&q->work, &w->node);
+	wait_for_round(q);
+}
+
 /* --- beginning and end ---------------------------------------------------------- */
 
 int sched_new(struct event_base *base, struct sched **ret)

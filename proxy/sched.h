@@ -74,6 +74,14 @@ static inline bool sched_waits(const struct sched_work *w)
  */
 bool sched_run(struct sched_queue *q, struct sched_work *w);
 
+/* @w was done, inside a turn, and has more to do: behind those who wait.  Without
+ * a schedule there are no turns, and nothing happens. */
+void sched_again(struct sched_queue *q, struct sched_work *w);
+
+/* Bytes that one piece of work may move before others come: what its sandbox has
+ * left, but @least. */
+uint64_t sched_turn(const struct sched_queue *q, uint64_t least);
+
 /* Is there something left?  For work that has many parts, inside it. */
 bool sched_has_credit(struct sched_queue *q);
 /* Work was done, and this is what it took; inside it.  NULL is fine. */

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "proxy/conn.h"
+#include "proxy/half.h"
 #include "proxy/listener.h"
 #include "proxy/marks.h"
 #include "proxy/relay.h"
@@ -126,6 +127,8 @@ static int worker_make(unsigned index, struct event_base *base,
 		w->keep = event_new(w->base, -1, 0, worker_keep_cb, w);
 		err = w->reclaim && w->keep ? 0 : -ENOMEM;
 	}
+	if (err == 0)
+		err = half_loop_new(w->base, &w->halves);
 	if (err == 0)
 		err = resolver_new(w->base, &w->resolver);
 	if (err == 0)
@@ -308,6 +311,7 @@ void worker_free(struct worker *w)
 	marks_free(w->marks);
 	relay_pool_free(w->relay);
 	sched_free(w->sched);
+	half_loop_free(w->halves);
 	resolver_free(w->resolver);
 	if (w->reclaim)
 		event_free(w->reclaim);

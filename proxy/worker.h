@@ -27,11 +27,13 @@ struct quota_whole;
 struct relay_pool;
 struct source;
 struct sched;
+struct half_loop;
 struct resolver;
 
 struct worker {
 	unsigned index;
 	struct event_base *base;
+	struct half_loop *halves;	/* sockets of flows */
 	struct resolver *resolver;
 	const struct own_doors *doors;	/* where we listen; or NULL */
 	const struct ip_hosts *hosts;	/* current snapshot; replaced, never changed */

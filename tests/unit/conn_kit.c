@@ -20,6 +20,7 @@
 
 #include "proxy/conn.h"
 #include "proxy/quota.h"
+#include "proxy/half.h"
 #include "proxy/relay.h"
 #include "resolver/name_map.h"
 #include "resolver/name_pins.h"
@@ -259,6 +260,7 @@ int kit_setup(void **state)
 	memset(&kit, 0, sizeof(kit));
 	nrecords = 0;
 	w->base = event_base_new();
+	assert_int_equal(half_loop_new(w->base, &w->halves), 0);
 	list_init(&w->dead);
 	list_init(&w->sandboxes);
 	w->reclaim = event_new(w->base, -1, 0, reclaim_cb, w);
@@ -302,7 +304,10 @@ int kit_teardown(void **state)
 	assert_int_equal(kit.sandbox.nconns, 0);
 	assert_true(list_empty(&kit.sandbox.conns));
 	assert_true(list_empty(&kit.sandbox.pool));
-	/* Beside the reclaim event, which is never pending. */
+	/* But the halves', of which none is left. */
+	assert_int_equal(event_base_get_num_events(w->base,
+			 EVENT_BASE_COUNT_ADDED), 1);
+	half_loop_free(w->halves);
 	assert_int_equal(event_base_get_num_events(w->base,
 			 EVENT_BASE_COUNT_ADDED), 0);
 	/* Whoever was let in has left: unref insists on it. */

@@ -266,7 +266,7 @@ static void a_reader_that_stops_is_charged_what_stands_before_it(void **state)
 	n = stuff(origin);
 	assert_true(n > CHUNK);
 	assert_in_range(MEMORY->used, CONN_MEMORY +
-			(size_t)size_of(the_conn()->app, SO_SNDBUF),
+			(size_t)size_of(the_conn()->app.fd, SO_SNDBUF),
 			SIZE_MAX);
 	/* All that was sent stands somewhere, and is paid for, but for what
 	 * stands in the buffers of the two ends. */
@@ -290,8 +290,8 @@ static void where_much_is_held_what_stops_gets_small_buffers(void **state)
 	tunnel(door, &client, &origin);
 	held = fill(QUOTA_MEMORY / 4);
 	n = stuff(origin);
-	assert_in_range(size_of(the_conn()->app, SO_SNDBUF), 1, 256 << 10);
-	assert_in_range(size_of(the_conn()->net, SO_RCVBUF), 1, 256 << 10);
+	assert_in_range(size_of(the_conn()->app.fd, SO_SNDBUF), 1, 256 << 10);
+	assert_in_range(size_of(the_conn()->net->fd, SO_RCVBUF), 1, 256 << 10);
 	assert_in_range(MEMORY->used - held, CONN_MEMORY + 1,
 			CONN_MEMORY + (512 << 10));
 	/* No pipe, of a megabyte each. */
@@ -318,7 +318,7 @@ static void a_body_whose_reader_stops_is_charged_too(void **state)
 	kit_expect_head(client, "HTTP/1.1 200 OK");
 	stuff(origin);
 	assert_in_range(MEMORY->used, CONN_MEMORY +
-			(size_t)size_of(the_conn()->app, SO_SNDBUF) + 65536,
+			(size_t)size_of(the_conn()->app.fd, SO_SNDBUF) + 65536,
 			SIZE_MAX);
 	close(client);
 	close(origin);

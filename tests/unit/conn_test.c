@@ -158,7 +158,7 @@ static int keepalive(void)
 	int is = -1;
 	socklen_t n = sizeof(is);
 
-	assert_int_equal(getsockopt(c->net, SOL_SOCKET, SO_KEEPALIVE, &is, &n),
+	assert_int_equal(getsockopt(c->net->fd, SOL_SOCKET, SO_KEEPALIVE, &is, &n),
 			 0);
 	return is;
 }

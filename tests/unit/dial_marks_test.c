@@ -21,6 +21,7 @@
 
 #include "base/fd.h"
 #include "proxy/dial.h"
+#include "proxy/half.h"
 #include "proxy/marker.h"
 #include "proxy/marks.h"
 #include "proxy/parent_dial.h"
@@ -31,6 +32,7 @@
 #define MARK	77
 
 static struct event_base *base;
+static struct half_loop *halves;
 static struct marks *marks;
 static int marker = -1, four, six;
 
@@ -64,6 +66,7 @@ static int setup(void **state)
 	(void)state;
 	got.over = false;
 	base = event_base_new();
+	assert_int_equal(half_loop_new(base, &halves), 0);
 	assert_non_null(base);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
 				    pair), 0);
@@ -80,6 +83,7 @@ static int teardown(void **state)
 	fd_closep(&marker);
 	close(four);
 	close(six);
+	half_loop_free(halves);
 	event_base_free(base);
 	return 0;
 }
@@ -88,7 +92,8 @@ static struct dial_config literal(const char *addr)
 {
 	static const struct ip_hosts *no_hosts;
 	struct dial_config c = {
-		.base = base, .hosts = &no_hosts, .port = PORT,
+		.base = base, .halves = halves,
+		.hosts = &no_hosts, .port = PORT,
 		.marks = marks, .fn = over, .arg = &got,
 	};
 

@@ -18,6 +18,14 @@ TESTS += %D%/sched_test
 %C%_sched_test_LDADD = proxy/libproxy.a base/libbase.a $(EVENT_LIBS) \
 	$(BASE_LIBS) $(CMOCKA_LIBS)
 
+check_PROGRAMS += %D%/half_test
+TESTS += %D%/half_test
+%C%_half_test_SOURCES = %D%/half_test.c
+%C%_half_test_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(EVENT_CFLAGS)
+%C%_half_test_LDADD = tests/unit/libproxylab.a proxy/libproxy.a \
+	rules/librules.a base/libbase.a $(RULES_LIBS) \
+	$(EVENT_LIBS) $(BASE_LIBS) $(CMOCKA_LIBS)
+
 check_PROGRAMS += %D%/relay_test
 TESTS += %D%/relay_test
 %C%_relay_test_SOURCES = %D%/relay_test.c

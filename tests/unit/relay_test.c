@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "proxy/half.h"
 #include "proxy/relay.h"
 #include "proxy/sock.h"
 #include "tests/unit/proxy_lab.h"
@@ -27,6 +28,7 @@
 #define BULK	((size_t)24 << 20)
 
 static struct event_base *base;
+static struct half_loop *halves;
 static struct relay_pool *pool;
 
 /* The linker sends every recv() of the relay through here. */
@@ -40,7 +42,8 @@ ssize_t __wrap_recv(int fd, void *p, size_t n, int flags)
 }
 
 struct flow {
-	int client, app, net, origin;
+	int client, origin;
+	struct half *app, *net;
 	struct relay *relay;
 	enum reason why;	/* REASONS: not over */
 };
@@ -54,13 +57,10 @@ static void flow_over(void *arg, enum reason why)
 	f->why = why;
 	relay_free(f->relay);
 	f->relay = NULL;
-	if (why == REASON_CLIENT_CLOSED || why == REASON_ORIGIN_CLOSED) {
-		close(f->app);
-		close(f->net);
-	} else {
-		sock_reset(&f->app);
-		sock_reset(&f->net);
-	}
+	half_closep(&f->app, why != REASON_CLIENT_CLOSED &&
+			     why != REASON_ORIGIN_CLOSED);
+	half_closep(&f->net, why != REASON_CLIENT_CLOSED &&
+			     why != REASON_ORIGIN_CLOSED);
 }
 
 static void flow_open(struct flow *f, struct str up, struct str down)
@@ -73,10 +73,10 @@ static void flow_open(struct flow *f, struct str up, struct str down)
 
 	lab_pair(pair);
 	f->client = pair[0];
-	f->app = config.app = pair[1];
+	f->app = config.app = half_new(halves, pair[1], half_ignore, NULL);
 	lab_pair(pair);
 	f->origin = pair[0];
-	f->net = config.net = pair[1];
+	f->net = config.net = half_new(halves, pair[1], half_ignore, NULL);
 	f->why = REASONS;
 	assert_int_equal(relay_start(&config, &f->relay), 0);
 }
@@ -92,13 +92,14 @@ static int setup(void **state)
 {
 	(void)state;
 	base = event_base_new();
-	return !base || relay_pool_new(&pool);
+	return !base || half_loop_new(base, &halves) || relay_pool_new(&pool);
 }
 
 static int teardown(void **state)
 {
 	(void)state;
 	relay_pool_free(pool);
+	half_loop_free(halves);
 	event_base_free(base);
 	return 0;
 }
@@ -320,8 +321,8 @@ static void a_slow_reader_stops_its_sender_and_nothing_spins(void **state)
 	(void)state;
 	flow_open(&f, STR_NONE, STR_NONE);
 	lab_small_buffers(f.client);
-	lab_small_buffers(f.app);
-	lab_small_buffers(f.net);
+	lab_small_buffers(f.app->fd);
+	lab_small_buffers(f.net->fd);
 	lab_small_buffers(f.origin);
 	for (idle = 0; idle < 200; idle++) {
 		ssize_t n = send(f.origin, chunk, sizeof(chunk), MSG_NOSIGNAL);
@@ -394,8 +395,8 @@ static void an_abandoned_relay_gives_its_pipe_back(void **state)
 	stuff(&f);
 	assert_true(lab_open_fds() > before + 4);	/* a pipe is out */
 	relay_free(f.relay);
-	sock_reset(&f.app);
-	sock_reset(&f.net);
+	half_closep(&f.app, true);
+	half_closep(&f.net, true);
 	close(f.client);
 	close(f.origin);
 	assert_int_equal(lab_open_fds(), before);
