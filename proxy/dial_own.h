@@ -3,12 +3,15 @@
  * dial_own.h - what the files of a dial share; no one else includes it
  *
  *	dial.c		lookups, attempts, beginning and end
+ *	dial_attempt.c	one address, tried
  *	dial_way.c	may an address be dialled, and through which parent?
  *	dial_why.c	which of all failures is told
  */
 #ifndef PROXY_DIAL_OWN_H
 #define PROXY_DIAL_OWN_H
 
+#include <errno.h>
+#include <event2/event.h>
 #include <event2/event_struct.h>
 
 #include "proxy/dial.h"
@@ -58,6 +61,35 @@ struct dial {
 	struct event next;	/* resolution delay, then attempt delay */
 	struct dial_attempt attempt[DIAL_ATTEMPTS_MAX];
 };
+
+#define DIAL_MAGIC	0x4449414cu	/* "DIAL" */
+
+static inline int dial_arm(struct event *ev, unsigned ms)
+{
+	const struct timeval tv = { ms / 1000, ms % 1000 * 1000 };
+
+	return event_add(ev, &tv) ? -ENOMEM : 0;
+}
+
+/* --- dial.c ---------------------------------------------------------------------- */
+
+/* With the socket in the result. */
+void dial_connected(struct dial *d, const struct dial_attempt *a);
+/* Begin the next attempt that gets under way, or see that it is over. */
+void dial_next(struct dial *d);
+
+/* --- dial_attempt.c --------------------------------------------------------------- */
+
+/**
+ * dial_attempt_start() - One more
+ * @addr:	NULL: by name, through the parent of @way
+ * Return: ALLOWED when it is under way, else why it failed at once (a family
+ * without a route)
+ */
+enum reason dial_attempt_start(struct dial *d, const struct ip_addr *addr,
+			       const struct dial_way *way);
+bool dial_attempt_is_open(const struct dial_attempt *a);
+void dial_attempt_close(struct dial_attempt *a);
 
 /* --- dial_way.c ----------------------------------------------------------------- */
 

@@ -12,7 +12,7 @@ noinst_LIBRARIES += %D%/libproxy.a
 	%D%/conn_rejudge.c \
 	%D%/conn_socks.c %D%/conn_target.c %D%/conn_transparent.c \
 	%D%/dial.c %D%/dial.h %D%/dial_own.h \
-	%D%/dial_way.c %D%/dial_why.c \
+	%D%/dial_attempt.c %D%/dial_way.c %D%/dial_why.c \
 	%D%/parent_dial.c %D%/parent_dial.h \
 	%D%/parents.c %D%/parents.h %D%/parents_rules.c \
 	%D%/own_doors.c %D%/own_doors.h \
