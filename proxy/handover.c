@@ -241,7 +241,8 @@ static void settle(struct handover *h)
 		handover_give_back(h, handover_words(h->err));
 		return;
 	}
-	h->until_ms = clock_mono_ms() + HANDOVER_QUIET_MS;
+	h->since_ms = clock_mono_ms();
+	h->until_ms = h->since_ms + HANDOVER_QUIET_MS;
 	be_patient(h, HANDOVER_REST_MS);
 	handover_freeze_all(h);
 }
@@ -257,6 +258,8 @@ static void given(struct handover *h)
 	h->c.on_given(h->c.arg, (int)h->pid);
 	if (handover_say_word(h, HANDOVER_OVER) == 0)
 		handover_flush(h);
+	log_info("hand-over: what comes had to wait for %lld ms",
+		 (long long)(clock_mono_ms() - h->since_ms));
 	handover_wait_ms(h, REPORT_MS);
 }
 

@@ -60,6 +60,7 @@ struct handover {
 	unsigned waiting;		/* questions, at the last look */
 	int err;			/* of a step */
 	int64_t until_ms;		/* of this phase */
+	int64_t since_ms;		/* that all of it rests */
 	union handover_msg m;		/* to fill, and to read into */
 	char bytes[sizeof(union handover_msg) + 1];
 };

@@ -12,6 +12,7 @@
 #include "audit/writer.h"
 #include "base/fd.h"
 #include "proxy/handover_state.h"
+#include "proxy/ledger.h"
 #include "proxy/quota.h"
 #include "proxy/sandbox.h"
 #include "proxy/worker.h"
@@ -121,6 +122,9 @@ static void tell_on_worker(void *owner, struct mail *mail)
 	}
 	if (err == 0)
 		err = handover_tell(&memory, &l->state);
+	/* Its flows are this thread's: none moves a byte in between. */
+	if (err == 0 && l->ledger)
+		err = ledger_start(l->ledger, s->quota);
 	if (err == 0 && into) {
 		take_figures(s, l);
 		if (!l->quota)

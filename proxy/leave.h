@@ -24,6 +24,7 @@
 
 struct audit_sink;
 struct audit_writer;
+struct ledger;
 struct part;
 struct plug_conn;
 struct quota;
@@ -43,6 +44,7 @@ struct leave {
 	void *arg;
 	/* NULL: its records stay where they are, and only names are told. */
 	struct audit_writer *writer;
+	struct ledger *ledger;		/* begun with what is told */
 	uint32_t generation;		/* of its policy */
 	/* What came of a step. */
 	int err;

@@ -87,6 +87,7 @@ void plug_leave_begin(struct plug *p, plug_leave_fn *fn, void *arg)
 		c->leave.worker = p->config.worker[c->worker];
 		c->leave.sandbox = c->sandbox;
 		c->leave.writer = p->config.writer;
+		c->leave.ledger = &c->ledger;
 		c->leave.generation = c->generation;
 		c->leave.conn = c;
 		fn(arg, &c->leave);
@@ -184,8 +185,6 @@ int plug_leave_fill(struct leave *l, union handover_msg *msg,
 	/* All of them are written before anybody else writes there. */
 	if (audit_sink_flush(l->sink, LEAVE_FLUSH_MS) < 0)
 		return -EIO;
-	if (ledger_start(&c->ledger, l->quota) < 0)
-		return -ENOMEM;
 	c->told = l->connections - connections_of_tails(c);
 	(void)handover_begin(HANDOVER_RUN, msg);
 	m->open = c->open;

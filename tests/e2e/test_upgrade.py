@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import time
 
@@ -124,8 +125,8 @@ class Upgradable(Service):
 
     def upgrade(self, config=None, **kwargs):
         return self.lab.host.run(
-            [self.lab.dir + "/stage/usr/local/sbin/penstockd", "--config",
-             config or self.config, "--upgrade"], capture_output=True,
+            [self.lab.dir + "/stage/usr/local/bin/penstock", "upgrade",
+             "--config", config or self.config], capture_output=True,
             text=True, env={"PATH": "/usr/bin:/bin",
                             "ASAN_OPTIONS": "detect_leaks=0"}, **kwargs)
 
@@ -255,6 +256,48 @@ def test_three_upgrades_under_load(service, lab):
         [r["id"] for r in records]
     for name in {r["run"] for r in logged if r["run"].startswith("listen-")}:
         numbered(logged, name)
+
+
+class Managed(Upgradable):
+    """Started by somebody who wants to be told: sd_notify(3)."""
+
+    def start(self):
+        path = self.dir + "/notify"
+        self.manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.manager.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        self.manager.settimeout(30)
+        self.manager.bind(path)
+        os.chmod(path, 0o666)
+        popen = self.lab.host.popen
+        self.lab.host.popen = lambda args, **kwargs: popen(args, **{
+            **kwargs, "env": {**kwargs.get("env", {}), "NOTIFY_SOCKET": path}})
+        try:
+            super().start()
+        finally:
+            self.lab.host.popen = popen
+
+    def heard(self):
+        """What was said, and by which process, as the kernel says."""
+        said, control, _, _ = self.manager.recvmsg(4096, 256)
+        return said.decode(), struct.unpack("3i", control[0][2][:12])[0]
+
+
+def test_a_service_manager_is_told_who_the_main_process_is(lab):
+    # Each is believed while it is the main process, as NotifyAccess=main has
+    # it: the old one names the new one before the new one says a word.
+    service = Managed(lab)
+    try:
+        for _ in range(2):
+            old = service.pid()
+            assert service.heard() == ("READY=1", old)
+            assert service.upgrade().returncode == 0
+            new = service.pid()
+            assert new != old
+            assert service.heard() == ("MAINPID=%d" % new, old)
+        assert service.heard() == ("READY=1", new)
+    finally:
+        service.stop()
+    assert service.heard()[0] == "STOPPING=1"
 
 
 def refused(service, agent, done, *words):

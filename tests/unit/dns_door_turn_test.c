@@ -202,6 +202,56 @@ static void what_is_left_waits_for_its_turn_and_is_not_lost(void **state)
 	}
 }
 
+static void send_stream(int fd, const struct msg *m)
+{
+	uint8_t out[2 + sizeof(m->p)];
+
+	dns_put16(out, (uint16_t)m->n);
+	memcpy(out + 2, m->p, m->n);
+	assert_int_equal(send(fd, out, 2 + m->n, MSG_NOSIGNAL),
+			 (ssize_t)(2 + m->n));
+}
+
+/* While it changes hands: by datagram, by a connection that is there, and by
+ * one that is new. */
+static void a_frozen_door_answers_nothing_and_loses_nothing(void **state)
+{
+	int old = connected(SOCK_STREAM, ASKED), fresh;
+	uint8_t in[DNS_MSG_MAX];
+	struct msg m;
+
+	(void)state;
+	question(&m, "no.example.net", DNS_TYPE_A, false);
+	send_stream(old, &m);
+	while (recv(old, in, sizeof(in), MSG_DONTWAIT) < 0)
+		(void)turn_once();
+	/* Some of it is read, and waits for its turn. */
+	flood(&m);
+	(void)turn_once();
+	dns_door_freeze(door);
+	(void)answers(client);
+	fresh = connected(SOCK_STREAM, ASKED);
+	send_stream(old, &m);
+	send_stream(fresh, &m);
+	for (unsigned i = 0; i < 20; i++) {
+		(void)turn_once();
+		assert_int_equal(answers(client), 0);
+		assert_true(recv(old, in, sizeof(in), MSG_DONTWAIT) < 0);
+		assert_true(recv(fresh, in, sizeof(in), MSG_DONTWAIT) < 0);
+	}
+	assert_int_equal(dns_door_waiting(door), 0);
+	dns_door_thaw(door);
+	for (unsigned sum = 0; sum < FLOOD - (SHARE + BEYOND);
+	     sum += answers(client))
+		(void)turn_once();
+	while (recv(old, in, sizeof(in), MSG_DONTWAIT) < 0)
+		(void)turn_once();
+	while (recv(fresh, in, sizeof(in), MSG_DONTWAIT) < 0)
+		(void)turn_once();
+	close(old);
+	close(fresh);
+}
+
 #define TURN(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -211,6 +261,7 @@ int main(void)
 		TURN(messages_of_a_stream_are_answered_by_the_share),
 		TURN(a_question_of_one_who_asks_little_is_answered_at_once),
 		TURN(what_is_left_waits_for_its_turn_and_is_not_lost),
+		TURN(a_frozen_door_answers_nothing_and_loses_nothing),
 	};
 
 	return door_lab_run(tests, ARRAY_SIZE(tests));
