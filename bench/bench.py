@@ -116,7 +116,9 @@ def main():
     if sys.argv[1:2] == ["report"]:
         if len(sys.argv) < 3:
             sys.exit("usage: bench.py report FILE...")
-        report.report(report.read(sys.argv[2:]))
+        rows = report.read(sys.argv[2:])
+        if not report.report(rows):
+            sys.exit("no rows of tunnels or of many in %d rows" % len(rows))
         return
     parser, args = options()
     check_surroundings(parser)

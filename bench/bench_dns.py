@@ -427,7 +427,8 @@ def bench_dns(bench):
         contenders.append(Listener(bench, where, False))
         for kind in (Unbound, Dnsdist, Recursor, Dnsmasq):
             if not all(map(os.path.exists, kind.needs)):
-                print("left out, not installed: " + kind.kind)
+                bench.missing(kind.kind, {"dnsmasq": "dnsmasq-base"}.get(
+                    kind.kind, kind.kind))
                 continue
             contenders += [kind(bench, where, log)
                            for log in (False, True)]

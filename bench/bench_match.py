@@ -230,7 +230,8 @@ def bench_match(bench):
         if os.path.exists(make(where + "/probe", [])[0][0]):
             peers.append(name)
         else:
-            print("left out, not installed: " + name)
+            bench.missing(name, {"dnsmasq": "dnsmasq-base"}.get(
+                make.__name__, make.__name__))
     for contender in bench.turns(["penstock"] + peers):
         if contender != "penstock":
             peer(bench, contender, where, lists)

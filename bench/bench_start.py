@@ -117,7 +117,8 @@ def bench_start_beside(bench, service):
     }
     for name in list(contenders):
         if not os.path.exists(contenders[name][0][0]):
-            print("left out, not installed: " + name)
+            bench.missing(name, "bubblewrap" if name == "bwrap"
+                          else "util-linux")
             del contenders[name]
     for name in bench.turns(contenders):
         argv, uid = contenders[name]

@@ -34,8 +34,8 @@ RUNS = {
     "new tunnel": ("tunnels", ECHO, ["-w", "-c", 64]),
     "bulk through 1": ("bulk", BYTES, ["-c", 1, "-n", 1, "-b", ENDLESS]),
     "bulk through 8": ("bulk", BYTES, ["-c", 8, "-n", 8, "-b", ENDLESS]),
-    "kept request": ("requests", KEPT, ["-c", 32]),
-    "plain request": ("http", PLAIN, ["-c", 32]),
+    "kept request": ("requests", KEPT, ["-w", "-c", 32]),
+    "plain request": ("http", PLAIN, ["-w", "-c", 32]),
     "latency": ("tunnels", ECHO, ["-w", "-c", 4000, "-r", RATE]),
 }
 GROUPS = {

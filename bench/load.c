@@ -24,8 +24,9 @@
  *	-b BYTES	of each stream
  *	-d COUNTxSTEP	for %: COUNT different numbers from 1 on, STEP apart
  *	-f ADDRESS+N	leave from these N addresses in turn
- *	-w		before that, unmeasured, a tunnel for each of the names: what a
- *			proxy remembers of a name it has then been asked for
+ *	-w		before that, unmeasured, a tunnel for each of the names, or a
+ *			request for each that goes on at once: what a proxy remembers of
+ *			a name it has then been asked for
  *
  * It says "ready", waits for a line on standard input, works, says one line of
  * JSON, and waits for the end of standard input: the bench reads the proxy's CPU
@@ -538,14 +539,14 @@ static void tell(void)
 		;
 }
 
-/* A tunnel for each name, of which nothing is told. */
+/* A unit for each name that will be met, of which nothing is told. */
 static void warm_up(void)
 {
 	unsigned long want = load.want;
 	double rate = load.rate, seconds = load.seconds;
 
 	load.warming = true;
-	load.want = load.names;
+	load.want = load.mode == TUNNELS ? load.names : load.at_once;
 	load.rate = 0;
 	load.seconds = TIME_MAX_S;
 	load.begin = net_now_s();
@@ -555,6 +556,7 @@ static void warm_up(void)
 	load.rate = rate;
 	load.seconds = seconds;
 	load.begun = load.done = load.failed = 0;
+	load.bytes = 0;
 	load.why[0] = '\0';
 }
 
@@ -671,7 +673,7 @@ int main(int argc, char **argv)
 		ask_names(fd);
 	} else {
 		find_addresses(argv[optind + 1]);
-		if (load.warm && load.mode == TUNNELS)
+		if (load.warm)
 			warm_up();
 		wait_for_go();
 		work();

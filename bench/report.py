@@ -154,7 +154,11 @@ def many(rows):
 
 
 def report(rows):
+    """Return: there was something to tell."""
     sessions = [row for row in rows if row["measure"] == "session"]
+    if not sessions and not any(row["measure"].startswith("many ")
+                                for row in rows):
+        return False    # other measures print theirs when they end
     for hosts in dict.fromkeys(row["hosts"] for row in sessions):
         mine = [row for row in sessions if row["hosts"] == hosts]
         print("## A list of {:,} hosts\n".format(hosts))
@@ -171,3 +175,4 @@ def report(rows):
             "%s %s" % (name, version.split("\n")[0])
             for name, version in versions.items()))
     many(rows)
+    return True

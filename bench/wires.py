@@ -13,6 +13,7 @@ import os
 import subprocess
 
 import kit
+import names
 from lab import Namespace
 
 GATE = "192.0.2.1"
@@ -100,7 +101,7 @@ class Wires:
 
     def trap(self):
         """Something that listens wherever the host itself is reached."""
-        self.lab.host.sh("ip addr add 169.254.169.254/32 dev lo")
+        self.lab.host.sh("ip addr replace 169.254.169.254/32 dev lo")
         return self._serve([self.bench.origin, "[::]"], self.lab.host)
 
     def load(self, argv):
@@ -113,6 +114,14 @@ class Wires:
         return [server.pid for server in self.servers]
 
     def close(self):
+        """The lab is as it was, for the next measure."""
         for server in self.servers:
             kit.end(server)
+        self.lab.set_resolv_conf("nameserver %s\n" % names.DNS_V4)
+        self.lab.host.sh("""
+            sysctl -qw net.ipv4.ip_forward=0
+            ip addr flush to 169.254.169.254/32 dev lo
+            ip link del lan0 2>/dev/null || true
+            """)
+        self.lab.internet.sh("ip route del %s table local || true" % CLIENT_NET)
         self.clients.close()
