@@ -54,8 +54,8 @@ install_missing() {
 
 # distcheck compiles what the gcc build has compiled: from a cache it takes a third
 export CCACHE_DIR="$top/build/ccache" CCACHE_NOHASHDIR=1
-cached_gcc() {
-	if command -v ccache >/dev/null; then echo "ccache gcc"; else echo gcc; fi
+cached() {
+	if command -v ccache >/dev/null; then echo "ccache $1"; else echo "$1"; fi
 }
 
 # build_tree NAME [CONFIGURE ARGUMENT...]: configure and make in build/NAME
