@@ -67,6 +67,7 @@ void main_take_over(struct daemon *d)
 	if (err < 0)
 		isolate_exit(1);
 	takeover_done(&d->takeover);
+	d->over = plug_preds(d->plug) == 0;
 	log_copy_to(-1);
 	fd_closep(&d->typed_fd);
 	for (size_t i = 0; i < d->nworkers; i++)

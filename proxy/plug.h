@@ -69,7 +69,8 @@ struct plug_config {
 	/* For @arg as well: somebody who may wants to take the service over;
 	 * takes @fd.  NULL: nobody can. */
 	void (*on_hello)(void *arg, struct str msg, int fd);
-	/* The process before has given up all that we have. */
+	/* The process before has given up all that we have, or has gone; may be
+	 * called again. */
 	void (*on_over)(void *arg);
 };
 

@@ -189,6 +189,9 @@ static void pred_lost(struct plug_pred *pred)
 		}
 	}
 	pred_free(pred);
+	/* Had it been about to say so, it will not any more. */
+	if (p->config.on_over)
+		p->config.on_over(p->config.arg);
 	if (list_empty(&p->preds) && p->reports)
 		event_del(p->reports);
 	if (p->config.on_idle && list_empty(&p->preds))

@@ -287,6 +287,10 @@ def test_a_service_manager_is_told_who_the_main_process_is(lab):
     # it: the old one names the new one before the new one says a word.
     service = Managed(lab)
     try:
+        agent = Penstock(lab, USER).start(
+            "/usr/bin/python3", "-c", AGENT, policy=POLICY,
+            options=["--plug", service.socket])
+        assert " 200 " in ask(agent, "open", "old", "web.example.com")
         for _ in range(2):
             old = service.pid()
             assert service.heard() == ("READY=1", old)
@@ -295,9 +299,21 @@ def test_a_service_manager_is_told_who_the_main_process_is(lab):
             assert new != old
             assert service.heard() == ("MAINPID=%d" % new, old)
         assert service.heard() == ("READY=1", new)
+        # Its end is that of what is left elsewhere, with records of all.
+        left = service.daemons()
+        assert len(left) == 2
+        os.kill(new, signal.SIGTERM)
+        assert service.heard() == ("STOPPING=1", new)
+        os.kill(new, signal.SIGTERM)  # do not wait for flows
+        assert gone(left, 30) and ask(agent, "end", "old") == "reset"
+        records = read(agent.records_path)
+        numbered(records, records[0]["run"])
+        closed(records)
+        assert records[-1]["ev"] == "run_end"
+        agent.stdin.close()
+        agent.wait(30)
     finally:
         service.stop()
-    assert service.heard()[0] == "STOPPING=1"
 
 
 def refused(service, agent, done, *words):
