@@ -27,7 +27,7 @@ from them, and `report` makes the tables of tunnels again from any of them.
 
   make bench BENCH="--rounds 3 table"                 the table of bench/README.md
   make bench BENCH="--rounds 1 --hosts 1000 --only forward,penstock tunnels"
-  bench/bench.py report bench.jsonl
+  python3 bench/bench.py report bench.jsonl
 
 A peer that is not installed is left out and named: `make bench-peers` installs them.
 """

@@ -135,13 +135,15 @@ class Forward(Peer):
     """Ours: accept, connect, splice."""
     name = "forward"
     base = 5000
+    at = GATE
     plain = False
 
     def where(self, port):
-        return ["to:%s:%d" % (GATE, self.base + port - 4000), "api.d1.example:1"]
+        return ["to:%s:%d" % (self.at, self.base + port - 4000),
+                "api.d1.example:1"]
 
     def doors(self):
-        return [("%s:%d" % (GATE, self.base + port - 4000),
+        return [("%s:%d" % (self.at, self.base + port - 4000),
                  "%s:%d" % (ORIGIN, port)) for port in (ECHO, BYTES, KEPT)]
 
     def argv(self, domains):
@@ -149,6 +151,17 @@ class Forward(Peer):
 
     def version(self):
         return ""
+
+
+class ForwardLoopback(Forward):
+    """For programs on its own host: the limit of a sealed sandbox, which has its
+    proxy on its loopback."""
+    name = "forward (loopback)"
+    base = 5000
+    at = "127.0.0.1"
+
+    def load(self, argv):
+        return self.wire.load_in_host(argv)
 
 
 class Haproxy(Forward):
@@ -297,5 +310,5 @@ CONFIG proxy.config.dns.resolv_conf STRING /etc/resolv.conf
         return [self.needs[0], "--run-root=" + runroot]
 
 
-LIMITS = (Direct, Forward, Haproxy, HaproxySplice, Nginx)
+LIMITS = (Direct, Forward, ForwardLoopback, Haproxy, HaproxySplice, Nginx)
 PROXIES = (Trafficserver, Squid, Tinyproxy)

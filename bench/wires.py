@@ -110,6 +110,11 @@ class Wires:
                       [self.bench.load] + argv + ["-f", CLIENTS],
                       stderr=self.bench.errors)
 
+    def load_in_host(self, argv):
+        """The load, beside the proxy and over loopback."""
+        return on_cpu(1, self.lab.host, [self.bench.load] + argv,
+                      stderr=self.bench.errors)
+
     def pids(self):
         return [server.pid for server in self.servers]
 

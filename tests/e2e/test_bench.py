@@ -51,7 +51,8 @@ def test_a_cheap_measure_gives_rows_and_the_same_table_twice(lab, tmp_path):
         found = [json.loads(line) for line in text]
     cost = {row["contender"]: row["cpu"] for row in found
             if row["measure"] == "kept request"}
-    assert sorted(cost) == ["forward", "penstock (sealed)"]
+    assert sorted(cost) == ["forward", "forward (loopback)",
+                            "penstock (sealed)"]
     assert min(cost.values()) > 0
     reached = [row["reached"] for row in found if row["measure"] == "policy"]
     assert [[where for where in row if row[where]] for row in reached] == \
