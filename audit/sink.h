@@ -23,8 +23,7 @@
 /* Above this only audit_tell() gets in, so that open flows can be closed. */
 #define SINK_POST_MAX	(SINK_QUEUE_MAX / 4 * 3)
 
-/* So much is load, and so much makes the thread hurry. */
-#define SINK_LOADED	(16u << 10)
+/* So much makes the thread hurry. */
 #define SINK_HURRY	(SINK_POST_MAX / 8)
 
 #define DESTS	2		/* the sink's own, and the tee */
@@ -87,7 +86,7 @@ struct audit_writer {
 	int64_t stop_at_ms;		/* by then at the latest */
 
 	/* The thread's own. */
-	bool loaded;			/* a sink had much to write this time */
+	int nap_ms;			/* the next one */
 	struct list sinks;		/* audit_sink.node */
 	int64_t due_ms;			/* when one of them wants to be looked at */
 };

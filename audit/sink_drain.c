@@ -47,7 +47,6 @@ static void sink_swap(struct audit_sink *s)
 	size_t i;
 
 	s->written = s->drain_seq;
-	s->writer->loaded |= s->fill.n > SINK_LOADED;
 	if (s->fill.n > SINK_KEEP_MAX)
 		s->large_until_ms = clock_mono_ms() + SINK_KEEP_MS;
 	if (empty.cap > SINK_KEEP_MAX &&

@@ -22,7 +22,7 @@
  * (flush, tee, reopen, free).  All other lists belong to the thread alone.
  * Locks are taken in the order sink, writer.
  *
- * Records come in bursts, so after it has written the thread naps for NAP_MS
+ * Records come in bursts, so after it has written the thread naps for a while
  * before it asks to be woken: what is posted meanwhile costs its poster no
  * system call and waits for the nap's end.  Whoever waits for the thread (a
  * flush, a new descriptor, the end) cuts the nap short, and so does a queue of
@@ -54,10 +54,10 @@
 /* How long a sink that was freed may still try to get rid of its lines. */
 #define LINGER_MS	5000
 #define EVENTS_MAX	32
-/* After work: records of one burst go out in one write.  Under load each nap
- * costs more than what is written, so that it is longer then. */
-#define NAP_MS		1
-#define NAP_LOADED_MS	4
+/* After work: records of one burst go out in one write.  Where there is work
+ * after each, a nap costs more than what is written, and the next is longer. */
+#define NAP_MIN_MS	1
+#define NAP_MAX_MS	8
 /* Sinks served between two looks at the clock. */
 #define READY_MAX	64
 #define STACK_BYTES	(512u << 10)
@@ -131,7 +131,6 @@ static unsigned writer_run_ready(struct audit_writer *w)
 	struct audit_sink *s;
 	unsigned i;
 
-	w->loaded = false;
 	for (i = 0; i < READY_MAX; i++) {
 		s = writer_pop(w);
 		if (!s)
@@ -209,6 +208,14 @@ static int until(int64_t at_ms)
 	return (int)MIN(MAX(left, 0), DEST_PAUSE_MAX_MS);
 }
 
+static int writer_nap(struct audit_writer *w)
+{
+	int ms = w->nap_ms;
+
+	w->nap_ms = MIN(ms * 2, NAP_MAX_MS);
+	return ms;
+}
+
 static void *writer_main(void *arg)
 {
 	struct audit_writer *w = arg;
@@ -234,10 +241,12 @@ static void *writer_main(void *arg)
 		if (served == READY_MAX)
 			wait_ms = 0;
 		else if (served > 0)
-			wait_ms = w->loaded ? NAP_LOADED_MS : NAP_MS;
+			wait_ms = writer_nap(w);
 		/* From here on whoever posts must wake us; look once more. */
 		else if (atomic_exchange(&w->woken, false))
 			continue;
+		else
+			w->nap_ms = NAP_MIN_MS;
 		writer_wait(w, wait_ms);
 	}
 }
@@ -300,6 +309,7 @@ int audit_writer_new(struct audit_writer **ret)
 	list_init(&w->sinks);
 	list_init(&w->env.torn);
 	w->due_ms = INT64_MAX;
+	w->nap_ms = NAP_MIN_MS;
 	pthread_mutex_init(&w->lock, NULL);
 	w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	w->env.epoll_fd = epoll_create1(EPOLL_CLOEXEC);

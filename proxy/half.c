@@ -19,7 +19,9 @@
  *
  * Whoever does not want to read now just does not: nothing is reported twice,
  * so nothing has to be taken out of the loop either, whether a reader is slow,
- * a rate has no room or the sandbox has to wait for its turn.  Whoever takes a
+ * a rate has no room or the sandbox has to wait for its turn.  Only where bytes
+ * keep coming meanwhile, each of which is an edge, it is worth a call to be
+ * told of them no more (half_mute()).  Whoever takes a
  * half over looks at the flags first, or asks to be called (half_kick()).
  *
  * This set of the kernel's is our own, and the loop's (libevent's) has one
@@ -46,8 +48,16 @@
 #include "base/mem.h"
 #include "proxy/sock.h"
 
-/* Edges of one turn; there may be more behind them. */
-#define HALF_EDGES	128
+/*
+ * Edges that are asked for at once; where as many as HALF_BUSY came more are
+ * likely to be there by now, and asking again spares the way round the loop.
+ * After HALF_TURN the others that it serves have their turn.
+ */
+#define HALF_EDGES	64
+#define HALF_BUSY	4
+#define HALF_TURN	128
+/* What is heard of a socket. */
+#define HALF_HEARS	(EPOLLOUT | EPOLLRDHUP | EPOLLET)
 #define HALF_TABLE_MIN	64
 
 struct half_loop {
@@ -78,11 +88,11 @@ static struct half *loop_find(const struct half_loop *l, uint64_t key)
 	return h && h->serial == (uint32_t)(key >> 32) ? h : NULL;
 }
 
-static void loop_cb(evutil_socket_t fd, short what UNUSED, void *arg)
+/* Return: how many edges there were. */
+static int loop_look(struct half_loop *l)
 {
-	struct half_loop *l = arg;
 	struct epoll_event edge[HALF_EDGES];
-	int n = epoll_wait(fd, edge, HALF_EDGES, 0);
+	int n = epoll_wait(l->epoll_fd, edge, HALF_EDGES, 0);
 
 	for (int i = 0; i < n; i++) {
 		struct half *h = loop_find(l, edge[i].data.u64);
@@ -92,6 +102,17 @@ static void loop_cb(evutil_socket_t fd, short what UNUSED, void *arg)
 		half_note(h, edge[i].events);
 		h->fn(h->arg);
 	}
+	return n;
+}
+
+static void loop_cb(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
+{
+	int n, served = 0;
+
+	do {
+		n = loop_look(arg);
+		served += n;
+	} while (n >= HALF_BUSY && served < HALF_TURN);
 }
 
 /* Those that are kicked meanwhile wait for the next time. */
@@ -181,20 +202,26 @@ static int loop_make_room(struct half_loop *l, size_t fd)
 	return 0;
 }
 
+static int half_ctl(struct half *h, int what, uint32_t more)
+{
+	struct epoll_event edge = {
+		.events = HALF_HEARS | more,
+		.data.u64 = (uint64_t)h->serial << 32 | (uint32_t)h->fd,
+	};
+
+	return epoll_ctl(h->loop->epoll_fd, what, h->fd, &edge);
+}
+
 int half_watch(struct half *h)
 {
 	struct half_loop *l = h->loop;
-	struct epoll_event edge = {
-		.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
-	};
 
 	if (h->watched)
 		return 0;
 	if (loop_make_room(l, (size_t)h->fd) < 0)
 		return -ENOMEM;
 	h->serial = ++l->serial;
-	edge.data.u64 = (uint64_t)h->serial << 32 | (uint32_t)h->fd;
-	if (epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, h->fd, &edge) == -1)
+	if (half_ctl(h, EPOLL_CTL_ADD, EPOLLIN) == -1)
 		return -ENOMEM;
 	l->at[h->fd] = h;
 	l->nwatched++;
@@ -210,7 +237,7 @@ static void half_forget(struct half *h)
 		return;
 	h->loop->at[h->fd] = NULL;
 	h->loop->nwatched--;
-	h->watched = h->readable = h->writable = false;
+	h->watched = h->muted = h->readable = h->writable = false;
 	h->ending = h->failed = false;
 }
 
@@ -219,6 +246,19 @@ void half_rest(struct half *h)
 	if (h->watched)
 		(void)!epoll_ctl(h->loop->epoll_fd, EPOLL_CTL_DEL, h->fd, NULL);
 	half_forget(h);
+}
+
+void half_mute(struct half *h)
+{
+	if (h->watched && !h->muted)
+		h->muted = half_ctl(h, EPOLL_CTL_MOD, 0) == 0;
+}
+
+void half_unmute(struct half *h)
+{
+	/* It tells at once of what is there. */
+	if (h->muted)
+		h->muted = half_ctl(h, EPOLL_CTL_MOD, EPOLLIN) != 0;
 }
 
 void half_kick(struct half *h)

@@ -32,6 +32,7 @@ struct half {
 	bool ending;		/* what there is to read is the last of it */
 	bool failed;		/* reset, timed out, refused; or both FINs are in */
 	bool watched;
+	bool muted;
 	uint32_t serial;	/* of being watched */
 	struct half_loop *loop;
 	half_fn *fn;		/* whose it is now */
@@ -50,6 +51,13 @@ void half_init(struct half *h, struct half_loop *l, int fd, half_fn *fn,
 NODISCARD int half_watch(struct half *h);
 /* Another way of watching it begins; what was said is forgotten. */
 void half_rest(struct half *h);
+/*
+ * Bytes keep coming that nobody takes: they are not told of until the other,
+ * when @readable is what it is then.  Each is a system call, so the first is for
+ * who was told once too often.
+ */
+void half_mute(struct half *h);
+void half_unmute(struct half *h);	/* nothing where it is not muted */
 /* Have it called from the loop, as if the kernel had said something. */
 void half_kick(struct half *h);
 /* Watched no more, and the socket is the caller's. */

@@ -146,6 +146,15 @@ static bool stands(const struct relay_dir *d)
 	return !d->done && dir_holds(d);
 }
 
+static void dir_note(struct relay *r, enum relay_side side)
+{
+	const struct relay_dir *d = &r->dir[side];
+
+	note_still(r, side, stands(d));
+	if (!stands(d) && !d->held)
+		half_unmute(r->half[side]);
+}
+
 /* May be the last thing that a callback does: then @r may be gone, and it says
  * false. */
 static bool relay_settle(struct relay *r, enum reason fault)
@@ -154,8 +163,8 @@ static bool relay_settle(struct relay *r, enum reason fault)
 	dir_close(r, NET);
 	if (fault == REASON_ALLOWED &&
 	    !(r->dir[APP].done && r->dir[NET].done)) {
-		note_still(r, APP, stands(&r->dir[APP]));
-		note_still(r, NET, stands(&r->dir[NET]));
+		dir_note(r, APP);
+		dir_note(r, NET);
 		if (relay_hold(r))
 			return true;
 		fault = REASON_MEMORY_EXCEEDED;
@@ -255,6 +264,12 @@ static bool has_gone(const struct relay *r, enum relay_side side)
 
 static void relay_said(struct relay *r, enum relay_side side)
 {
+	const struct relay_dir *d = &r->dir[side];
+	struct half *h = r->half[side];
+
+	/* It goes on talking to somebody who is not listened to. */
+	if (h->readable && !h->ending && (stands(d) || d->held))
+		half_mute(h);
 	if (has_gone(r, side)) {
 		half_gone(r, side);
 		relay_drop(r, side);
@@ -280,7 +295,8 @@ static void hold_cb(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 
 	r->holding = false;
 	r->dir[APP].held = r->dir[NET].held = false;
-	relay_go(r);
+	if (relay_settle(r, REASON_ALLOWED))
+		relay_go(r);
 }
 
 /* What was said before is looked at from the loop. */

@@ -236,6 +236,32 @@ static void what_is_said_of_a_duplicate_reaches_nobody(void **state)
 	close(dup_fd);
 }
 
+static void who_is_muted_hears_of_bytes_when_it_listens_again(void **state)
+{
+	char got[8];
+
+	(void)state;
+	listen_to_it();
+	half_mute(half);
+	assert_true(half->muted);
+	said = 0;
+	for (unsigned i = 0; i < 5; i++) {
+		assert_int_equal(send(peer, "x", 1, 0), 1);
+		lab_wait_readable(base, half->fd);
+		lab_turn(base);
+	}
+	assert_int_equal(said, 0);
+	half_unmute(half);
+	assert_false(half->muted);
+	wait_for(&half->readable);
+	assert_int_equal(half_recv(half, got, sizeof(got)), 5);
+	/* An end is heard of all the same. */
+	half_mute(half);
+	assert_int_equal(shutdown(peer, SHUT_WR), 0);
+	wait_for(&half->ending);
+	assert_true(half->readable);
+}
+
 static struct half *victim;
 
 static void end_the_other(void *arg UNUSED)
@@ -290,6 +316,7 @@ int main(void)
 		HALF_TEST(who_takes_over_hears_of_it_by_asking),
 		HALF_TEST(bytes_and_a_reset_at_once_are_both_heard_TUN_11),
 		HALF_TEST(what_is_said_of_a_duplicate_reaches_nobody),
+		HALF_TEST(who_is_muted_hears_of_bytes_when_it_listens_again),
 		HALF_TEST(who_is_closed_in_a_turn_is_not_told_of_it),
 		HALF_TEST(without_memory_the_socket_is_closed),
 	};
