@@ -139,13 +139,16 @@ int conn_dial_target(struct conn *c)
 /*
  * App is read meanwhile, so that a program that has given up costs no dial.
  * An end of its stream means that, unless the protocol may be one in which a
- * client says all it has to say and then listens (TUN-10).
+ * client says all it has to say and then listens (TUN-10): in one that is dialled
+ * at once, and behind a request for a tunnel where it has said something.
  */
 void conn_on_dial_read(struct conn *c, bool end)
 {
 	if (!end)
 		return;
 	if (c->speech == SPEECH_OPAQUE && c->via == RECORD_VIA_TRANSPARENT)
+		return;
+	if (c->speech != SPEECH_TLS && c->ask->in.n)
 		return;
 	conn_finish(c, REASON_CLIENT_CLOSED, false);
 }

@@ -162,10 +162,15 @@ static bool arm_read(struct forward_half *h, enum forward_reading reading,
 
 	if (reading == h->reading)
 		return true;
-	event_del(h->rd);
+	/* Between the two that read the kernel's set stays as it is. */
+	if (reading == READ_OFF)
+		event_del(h->rd);
+	else if (reading == READ_ON && h->reading == READ_IDLE)
+		event_remove_timer(h->rd);
+	else if (event_add(h->rd, reading == READ_IDLE ? &tv : NULL) < 0)
+		return false;
 	h->reading = (uint8_t)reading;
-	return reading == READ_OFF ||
-	       event_add(h->rd, reading == READ_IDLE ? &tv : NULL) == 0;
+	return true;
 }
 
 static bool arm_write(struct forward_half *h, bool writing)
