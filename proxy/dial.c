@@ -62,7 +62,7 @@ static void dial_release(struct dial *d)
 		d->queue[i].lookup = NULL;
 	}
 	for (i = 0; i < d->nattempts; i++)
-		dial_attempt_close(&d->attempt[i]);
+		dial_attempt_close(d->attempt[i]);
 	d->nopen = 0;
 	(void)!event_del(&d->next);
 }
@@ -198,11 +198,13 @@ static void dial_out_of_time(struct dial *d)
 	unsigned i;
 
 	for (i = 0; i < d->nattempts; i++) {
-		if (d->attempt[i].via)
+		const struct dial_attempt *a = d->attempt[i];
+
+		if (a->via)
 			dial_why_failed(d, REASON_PARENT_TIMEOUT, 0);
-		else if (d->attempt[i].half)
+		else if (a->half)
 			dial_why_failed(d, REASON_CONNECT_TIMEOUT, 0);
-		else if (d->attempt[i].wait.queue)
+		else if (a->wait.queue)
 			dial_why_failed(d, REASON_INTERNAL_ERROR, 0);
 	}
 	if (d->nopen > 0)
@@ -251,16 +253,34 @@ static void deadline_cb(evutil_socket_t fd UNUSED, short what UNUSED,
 
 /* --- answers -------------------------------------------------------------------- */
 
+/* Room for @n more. */
+static bool queue_grow(struct dial_queue *q, size_t n)
+{
+	struct ip_addr *addr;
+
+	if (n == 0)
+		return true;
+	addr = mem_grow(q->addr, q->n + n, sizeof(*addr));
+	if (!addr)
+		return false;
+	q->addr = addr;
+	return true;
+}
+
 static void queue_fill(struct dial *d, unsigned f,
 		       const struct resolver_answer *answer)
 {
 	struct dial_queue *q = &d->queue[f];
-	size_t i;
+	size_t i, n = MIN(answer->n, (size_t)RESOLVER_ADDRS_MAX);
 
 	q->over = true;
 	q->lookup = NULL;
 	q->reason = answer->reason;
-	for (i = 0; i < answer->n && q->n < RESOLVER_ADDRS_MAX; i++) {
+	if (!queue_grow(q, n)) {
+		q->reason = REASON_MEMORY_EXCEEDED;
+		return;
+	}
+	for (i = 0; i < n; i++) {
 		q->addr[q->n] = ip_addr_unmapped(&answer->addr[i]);
 		if (d->c.use != DIAL_ADDR_FIRST ||
 		    !ip_addr_eq(&q->addr[q->n], &d->c.addr))
@@ -349,6 +369,10 @@ static void dial_addr(struct dial *d)
 {
 	unsigned f = d->c.addr.family == IP_V4 ? V4 : V6;
 
+	if (!queue_grow(&d->queue[f], 1)) {
+		d->queue[f].reason = REASON_MEMORY_EXCEEDED;
+		return;
+	}
 	d->queue[f].addr[0] = d->c.addr;
 	d->queue[f].n = 1;
 }
@@ -475,7 +499,7 @@ void dial_set_rules(struct dial *d, const struct ruleset *rules)
 		return;
 	}
 	for (i = 0; i < d->nattempts; i++) {
-		struct dial_attempt *a = &d->attempt[i];
+		struct dial_attempt *a = d->attempt[i];
 
 		if (!dial_attempt_is_open(a) || attempt_passes(d, a))
 			continue;
@@ -489,6 +513,8 @@ void dial_set_rules(struct dial *d, const struct ruleset *rules)
 
 void dial_cancel(struct dial *d)
 {
+	unsigned i;
+
 	if (!d)
 		return;
 	REQUIRE(d->magic == DIAL_MAGIC);
@@ -496,6 +522,10 @@ void dial_cancel(struct dial *d)
 	(void)!event_del(&d->deadline);
 	half_closep(&d->result.half, false);
 	fd_closep(&d->result.fd);
+	for (i = 0; i < d->nattempts; i++)
+		mem_free(d->attempt[i]);
+	mem_free(d->queue[V4].addr);
+	mem_free(d->queue[V6].addr);
 	d->magic = 0;
 	mem_free(d);
 }

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "base/fd.h"
+#include "base/mem.h"
 #include "proxy/parent_dial.h"
 #include "proxy/parents.h"
 #include "proxy/sock.h"
@@ -203,18 +204,23 @@ static enum reason attempt_start_direct(struct dial *d,
 enum reason dial_attempt_start(struct dial *d, const struct ip_addr *addr,
 			       const struct dial_way *way)
 {
-	struct dial_attempt *a = &d->attempt[d->nattempts];
+	struct dial_attempt *a = mem_new(sizeof(*a));
 	enum reason why;
 
-	*a = (struct dial_attempt){ .dial = d, .way = *way };
+	if (!a)
+		return REASON_MEMORY_EXCEEDED;
+	a->dial = d;
+	a->way = *way;
 	if (addr)
 		a->addr = *addr;
 	a->way.bare = way->parent && way->parent->absolute && d->c.http;
 	why = way->parent ? attempt_start_via(d, a) :
 			    attempt_start_direct(d, a);
-	if (why == REASON_ALLOWED) {
-		d->nattempts++;
-		d->nopen++;
+	if (why != REASON_ALLOWED) {
+		mem_free(a);
+		return why;
 	}
+	d->attempt[d->nattempts++] = a;
+	d->nopen++;
 	return why;
 }

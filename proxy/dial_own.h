@@ -28,7 +28,7 @@ struct dial_queue {
 	bool over;		/* answered, failed, or never asked */
 	unsigned n, next;
 	struct resolver_lookup *lookup;
-	struct ip_addr addr[RESOLVER_ADDRS_MAX];
+	struct ip_addr *addr;	/* owned; RESOLVER_ADDRS_MAX at most */
 };
 
 struct dial_attempt {
@@ -59,7 +59,7 @@ struct dial {
 	struct dial_result result;
 	struct event deadline;	/* of the whole; then runs the end */
 	struct event next;	/* resolution delay, then attempt delay */
-	struct dial_attempt attempt[DIAL_ATTEMPTS_MAX];
+	struct dial_attempt *attempt[DIAL_ATTEMPTS_MAX];	/* owned */
 };
 
 #define DIAL_MAGIC	0x4449414cu	/* "DIAL" */

@@ -13,10 +13,12 @@
  *
  * An event of a sandbox that has something left is served at once, in its own
  * callback: this costs a comparison.  One that comes too late in the round
- * enters its sandbox's queue, first come first served, and its owner takes the
- * event out of the loop until then: were it left there, each turn would report
- * all that waits, so that a thousand connections with a byte each made every
- * turn, and with it each step of everybody else, as long as a thousand reports.
+ * enters its sandbox's queue, first come first served.  What waits is not to be
+ * reported in each turn until then, or a thousand connections with a byte each
+ * would make every turn, and with it each step of everybody else, as long as a
+ * thousand reports: halves report an edge once (half.c), and owners of other
+ * events take them out of the loop.  A flow that has more to move than its part
+ * of a round comes back behind those who wait.
  *
  *	event ---> credit left, nobody waits ---> done at once
  *	  |

@@ -94,6 +94,13 @@ static void net_over(void)
 	close_fd(&w.net);
 }
 
+/* None is short enough to be met here. */
+static void op_times(void *arg, struct forward_times *ret)
+{
+	(void)arg;
+	*ret = (struct forward_times){ 0 };
+}
+
 static void op_judge(void *arg, const struct forward_target *to,
 		     struct rules_request *request, struct rules_answer *ret)
 {
@@ -186,7 +193,8 @@ static void op_finish(void *arg, enum reason why, bool reset)
 static const struct forward_ops ops = {
 	.judge = op_judge, .dial = op_dial, .dial_cancel = op_dial_cancel,
 	.net_closed = op_net_closed, .net_idle = op_net_idle,
-	.record = op_record, .tunnel = op_tunnel, .finish = op_finish,
+	.record = op_record, .tunnel = op_tunnel, .times = op_times,
+	.finish = op_finish,
 };
 
 static void begin(enum forward_mode mode)
