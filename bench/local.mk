@@ -13,6 +13,7 @@ EXTRA_DIST += %D%/README.md %D%/bench.py %D%/bench_dns.py %D%/bench_fair.py \
 	%D%/bench_tunnels.py %D%/kit.py %D%/peers.py %D%/penstocks.py \
 	%D%/report.py %D%/wires.py \
 	%D%/results-dns.jsonl %D%/results-fair.jsonl \
+	%D%/results-many.jsonl \
 	%D%/results-match.jsonl \
 	%D%/results-start.jsonl %D%/results-tunnels.jsonl
 
