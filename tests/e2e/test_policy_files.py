@@ -132,9 +132,8 @@ def end_of(s, say):
                 return "closed"
     except (ConnectionResetError, BrokenPipeError):
         return "reset"
-free, silent, busy = (tunnel(b"git.example.com", 7), tunnel(b"v4.example.com", 7),
-                      tunnel(b"api.example.com", 7))
-print(end_of(silent, False), end_of(busy, True))
+free, silent = tunnel(b"git.example.com", 7), tunnel(b"v4.example.com", 7)
+print(end_of(silent, False), end_of(tunnel(b"api.example.com", 7), True))
 free.sendall(b"still here")
 print(free.recv(100).decode())
 """, policy=POLICY + """
