@@ -69,8 +69,9 @@ static inline bool sched_waits(const struct sched_work *w)
  * Now, where its sandbox has something left and nobody of it waits; else behind
  * those who wait.  What waits already stays where it is.
  *
- * Return: true: it waits, and the event that made it due is to rest until it is
- * done; false: it was done, and may be gone
+ * Return: true: it waits, and what made it due is not to be reported again until
+ * it is done (a half's edge is not, another event is taken out of the loop);
+ * false: it was done, and may be gone
  */
 bool sched_run(struct sched_queue *q, struct sched_work *w);
 
